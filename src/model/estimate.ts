@@ -1,0 +1,39 @@
+/** What one series of conversations is: conversations of different series are never counted together. */
+export interface Series {
+  readonly assistantId: string;
+  readonly agentVersion: string | null;
+  readonly environment: string | null;
+  readonly policy: string;
+}
+
+/** The prior of the success rate: Beta(a, b), a > 0 and b > 0. */
+export interface BetaPrior {
+  readonly a: number;
+  readonly b: number;
+}
+
+/** Counts of the closed conversations of a series in a window. 0 <= correct <= trials. */
+export interface Counts {
+  /** Conversations that count. */
+  readonly trials: number;
+  readonly correct: number;
+  /** Conversations with something outstanding; they never enter the posterior. */
+  readonly outstanding: number;
+  /** Of the outstanding ones, those that are incorrect whatever comes. */
+  readonly outstandingIncorrect: number;
+}
+
+export type Assessment = 'reliable' | 'inconsistent' | 'needs_improvement' | 'not_enough_evidence';
+
+/** pass@K or pass^K of a series. `lower`..`upper` is the equal-tailed interval; null in frequentist mode. */
+export interface Estimate {
+  readonly metric: 'pass_at_k' | 'pass_pow_k';
+  readonly k: number;
+  /** null when it is undefined (frequentist without trials). */
+  readonly mean: number | null;
+  readonly lower: number | null;
+  readonly upper: number | null;
+  /** What the figure would be if all outstanding conversations turned out worst, or best. */
+  readonly boundLower: number | null;
+  readonly boundUpper: number | null;
+}

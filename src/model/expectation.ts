@@ -1,0 +1,31 @@
+import type { Json } from './json.js';
+
+/** One call that should be made. */
+export interface ExpectedCall {
+  readonly name: string;
+  /** Absent or null: any arguments will do. `{}`: none. */
+  readonly arguments?: { readonly [key: string]: Json } | null;
+  /** Position in the order; equal steps in any order. Absent: order of the list. */
+  readonly step?: number;
+}
+
+/** How the made calls have to follow the expected ones; `in_order` is the default. */
+export type SequenceMode = 'exact_order' | 'in_order' | 'any_order' | 'subset' | 'superset';
+
+/** How arguments are compared; `exact` is the default. */
+export type ArgumentsMatch = 'exact' | 'subset' | 'superset' | 'ignore';
+
+/**
+ * Ground truth for one interaction. Each member is absent when nobody stated it; an empty list is a statement
+ * ("no tool is expected", "no tool is allowed").
+ */
+export interface Expectation {
+  readonly answer?: string;
+  readonly tools?: readonly ExpectedCall[];
+  readonly mode?: SequenceMode;
+  readonly argumentsMatch?: ArgumentsMatch;
+  readonly forbiddenTools?: readonly string[];
+  readonly allowedTools?: readonly string[];
+  /** Stated by the ground truth's author: the final answer uses the tools' results. */
+  readonly resultsUsed?: boolean;
+}
