@@ -66,6 +66,12 @@ export interface SpanFacts {
 
 export type Fact = keyof SpanFacts;
 
+/**
+ * From this rank on a source stands on the resource, which all spans of a process share: it is tried after all spans.
+ * (Rows in which the resource has a place of its own, such as the agent's version, do not use it.)
+ */
+export const RESOURCE_RANK = 10_000;
+
 /** A value with the place of its source in the row of the precedence table; a lower rank is tried first. */
 export interface Ranked<T> {
   readonly rank: number;

@@ -23,7 +23,8 @@ export interface Counts {
   readonly outstandingIncorrect: number;
 }
 
-export type Assessment = 'reliable' | 'inconsistent' | 'needs_improvement' | 'not_enough_evidence';
+/** `rules_only`: neither an expectation nor a judge decided anything, so the figures say only that no rule objected. */
+export type Assessment = 'reliable' | 'inconsistent' | 'needs_improvement' | 'not_enough_evidence' | 'rules_only';
 
 /** pass@K or pass^K of a series. `lower`..`upper` is the equal-tailed interval; null in frequentist mode. */
 export interface Estimate {

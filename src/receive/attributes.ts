@@ -1,0 +1,113 @@
+import type { Attributes } from '../model/span.js';
+import type { Json } from '../model/json.js';
+import { noKeys, OwnKeys } from './key-lists.js';
+import type { KeyIndex, KeyList } from './key-lists.js';
+import { readKey } from './short-strings.js';
+
+/** Reads the AnyValue that stands at `start` .. `end`. Only asked for bytes that were checked before. */
+export type ValueReader = (bytes: Buffer, start: number, end: number) => Json;
+
+/** Attributes that know where their values stand; a value is decoded each time it is asked for. */
+class PositionedAttributes implements Attributes {
+  private readonly distinct: readonly string[];
+  /** The key that is asked for next when somebody walks over all of them. */
+  private expected = 0;
+
+  constructor(
+    private readonly bytes: Buffer,
+    private readonly index: KeyIndex,
+    /** Start and end of each value in turn; -1 for a key without a value. */
+    private readonly positions: readonly number[],
+    private readonly readValue: ValueReader,
+  ) {
+    this.distinct = index.keys;
+  }
+
+  get size(): number {
+    return this.positions.length >>> 1;
+  }
+
+  has(key: string): boolean {
+    return this.index.find(key) !== undefined;
+  }
+
+  get(key: string): Json | undefined {
+    let slot: number | undefined = this.expected;
+    if (this.distinct[slot] !== key) {
+      slot = this.index.find(key);
+      if (slot === undefined) return undefined;
+    }
+    this.expected = slot + 1;
+    const start = this.positions[2 * slot] as number;
+    return start < 0 ? null : this.readValue(this.bytes, start, this.positions[2 * slot + 1] as number);
+  }
+
+  keys(): readonly string[] {
+    return this.distinct;
+  }
+}
+
+class NoAttributes implements Attributes {
+  readonly size = 0;
+  has(): boolean {
+    return false;
+  }
+  get(): undefined {
+    return undefined;
+  }
+  keys(): readonly string[] {
+    return [];
+  }
+}
+
+export const NO_ATTRIBUTES: Attributes = new NoAttributes();
+
+/** Collects the keys and the positions of values, in the sender's order. A repeated key has its last value. */
+export class AttributesBuilder {
+  private shared: KeyList | null = noKeys();
+  private own: OwnKeys | null = null;
+  private readonly positions: number[] = [];
+
+  constructor(private readonly bytes: Buffer) {}
+
+  addBytes(keyStart: number, keyEnd: number, valueStart: number, valueEnd: number): void {
+    if (this.shared !== null) {
+      const next = this.shared.followedByBytes(this.bytes, keyStart, keyEnd);
+      if (next !== null) {
+        this.shared = next;
+        this.place(next.slot, valueStart, valueEnd);
+        return;
+      }
+    }
+    this.place(this.ownKeys().slotFor(readKey(this.bytes, keyStart, keyEnd)), valueStart, valueEnd);
+  }
+
+  add(key: string, valueStart: number, valueEnd: number): void {
+    if (this.shared !== null) {
+      const next = this.shared.followedBy(key);
+      if (next !== null) {
+        this.shared = next;
+        this.place(next.slot, valueStart, valueEnd);
+        return;
+      }
+    }
+    this.place(this.ownKeys().slotFor(key), valueStart, valueEnd);
+  }
+
+  build(readValue: ValueReader): Attributes {
+    if (this.positions.length === 0) return NO_ATTRIBUTES;
+    const index = this.own ?? (this.shared as KeyIndex);
+    return new PositionedAttributes(this.bytes, index, this.positions, readValue);
+  }
+
+  private place(slot: number, start: number, end: number): void {
+    this.positions[2 * slot] = start;
+    this.positions[2 * slot + 1] = end;
+  }
+
+  private ownKeys(): OwnKeys {
+    this.own ??= new OwnKeys(this.shared?.keys ?? []);
+    this.shared = null;
+    return this.own;
+  }
+}
