@@ -1,0 +1,231 @@
+import type { Registry } from 'prom-client';
+import type { Rejection } from '../model/rejection.js';
+import type { Score, Verdict } from '../model/score.js';
+import { createInstruments, DROP_REASONS, type DropReason } from './instruments.js';
+import type { LogFields, Logger, LogLevel } from './logger.js';
+import { safeError, safeText } from './safe-error.js';
+import { createThrottle } from './throttle.js';
+
+export type { DropReason } from './instruments.js';
+
+/** Why a request was answered with an error; the receivers' words. */
+export type RefusalReason =
+  | 'unauthorized'
+  | 'not_found'
+  | 'logs_not_read'
+  | 'metrics_not_read'
+  | 'profiles_not_read'
+  | 'method_not_allowed'
+  | 'unsupported_media_type'
+  | 'unsupported_coding'
+  | 'too_large'
+  | 'malformed_body'
+  | 'not_accepting'
+  | 'no_room'
+  | 'draining'
+  | 'not_stored'
+  | 'failed';
+
+export type StoreTable =
+  | 'interactions'
+  | 'verdicts'
+  | 'conversations'
+  | 'trials'
+  | 'estimates'
+  | 'alerts'
+  | 'detector_state'
+  | 'policies'
+  | 'heartbeats'
+  | 'rejections'
+  | 'schema_migrations';
+
+/**
+ * What we say about ourselves: one function an event, which makes both the log line and the metric. None throws.
+ *
+ * Only numbers, words from small sets, ids, and error texts without what they quote get into a log; never span content,
+ * prompts or secrets. Events that come with every request or row are counted and logged at `debug`; a fault that repeats
+ * is logged once a minute, with how many were held back.
+ *
+ * Spans balance: accepted = assembled + rejected + dropped + open. A rejected span counts as accepted by itself;
+ * `spansAccepted` is told of the others, as they enter assembly.
+ */
+export interface Events {
+  workerStarted(event: { role: string; version: string; store: 'embedded' | 'server'; port?: number }): void;
+  /** A fault that ends the worker. */
+  workerFailed(error: unknown): void;
+  drainStarted(event: { openSpans: number }): void;
+  /** What is open stays in the log and is read again by the next start. */
+  drainFinished(event: { ms: number; openSpans: number }): void;
+
+  requestAccepted(event: {
+    readonly spans: number;
+    readonly rejectedSpans: number;
+    readonly bytes: number;
+    readonly encoding: 'protobuf' | 'json';
+    readonly leniencies: Readonly<Record<string, number>>;
+  }): void;
+  requestRefused(event: { readonly status: number; readonly reason: RefusalReason; readonly bytes: number }): void;
+  requestCut(event: { readonly bytes: number }): void;
+  /** A fault of ours. */
+  requestFailed(event: { readonly cause: unknown }): void;
+  leniencyUsed(kind: string, count?: number): void;
+  clockSkewSeen(event: { aheadMs: number; records?: number }): void;
+  spoolFilled(event: { bytes: number; maxBytes: number }): void;
+
+  /** Spans that enter assembly. */
+  spansAccepted(count: number): void;
+  /** Its spans are lost; none for a warning. */
+  spanRejected(rejection: Rejection): void;
+  spansAssembled(count: number): void;
+  spansDropped(reason: DropReason, count: number): void;
+
+  /** `revised`: it was decided before, with less evidence. */
+  interactionDecided(event: { verdict: Verdict; revised: boolean }): void;
+
+  batchStored(event: { table: StoreTable; rows: number; ms: number }): void;
+  batchRetried(event: { table: StoreTable; rows: number; attempt: number; error: unknown }): void;
+  /** The store refuses the row for good; it is lost but for its entry in `rejections`. */
+  rowRejected(event: { table: StoreTable; error: unknown }): void;
+  /** Told as often as it is seen; logged and counted when it begins. */
+  storeUnavailable(error: unknown): void;
+  storeRecovered(): void;
+}
+
+export interface EventsDeps {
+  readonly logger: Logger;
+  readonly registry: Registry;
+  /** Milliseconds since the Unix epoch. */
+  readonly nowMs: () => number;
+}
+
+const MAX_KINDS = 50; // many more than there are; a label that grows without end would fill Prometheus
+
+/** The metrics are added to the registry, so once per registry. */
+export function createEvents({ logger, registry, nowMs }: EventsDeps): Events {
+  const count = createInstruments(registry);
+  const pass = createThrottle(nowMs);
+  const kinds = new Set<string>();
+  let outageSinceMs: number | null = null;
+
+  /** Logs unless the same was logged within a minute. `key` tells apart what is worth a line of its own. */
+  function sometimes(level: Exclude<LogLevel, 'silent'>, event: string, key: string, fields: LogFields, text: string) {
+    const heldBack = pass(`${event} ${key}`);
+    if (heldBack !== null) logger[level]({ event, ...fields, ...(heldBack > 0 && { heldBack }) }, text);
+  }
+
+  const events: Events = {
+    workerStarted: ({ role, version, store, port }) =>
+      logger.info({ event: 'workerStarted', role, version, store, port }, 'worker started'),
+    workerFailed: (error) => logger.error({ event: 'workerFailed', error: safeError(error) }, 'worker failed'),
+    drainStarted: ({ openSpans }) => logger.info({ event: 'drainStarted', openSpans }, 'draining'),
+    drainFinished: ({ ms, openSpans }) =>
+      logger.info({ event: 'drainFinished', ms, openSpans }, 'drained; what is open is read again at the next start'),
+
+    requestAccepted({ spans, rejectedSpans, bytes, encoding, leniencies }) {
+      count.requestsAccepted.inc({ encoding });
+      count.receivedBytes.inc(bytes);
+      for (const [kind, times] of Object.entries(leniencies)) events.leniencyUsed(kind, times);
+      logger.debug({ event: 'requestAccepted', spans, rejectedSpans, bytes, encoding }, 'request accepted');
+    },
+    requestRefused({ status, reason, bytes }) {
+      count.requestsRefused.inc({ reason });
+      sometimes('warn', 'requestRefused', reason, { reason, status, bytes }, 'request refused');
+    },
+    requestCut({ bytes }) {
+      count.requestsCut.inc();
+      logger.debug({ event: 'requestCut', bytes }, 'sender went away before its request was complete');
+    },
+    requestFailed({ cause }) {
+      count.requestFailures.inc();
+      sometimes('error', 'requestFailed', '', { error: safeError(cause) }, 'request failed by a fault of ours');
+    },
+    leniencyUsed(kind, times = 1) {
+      const known = kinds.has(kind) || (kinds.size < MAX_KINDS && /^[a-z][a-z0-9_]{0,39}$/.test(kind));
+      const label = known ? kind : 'other';
+      kinds.add(label);
+      count.leniencies.inc({ kind: label }, times);
+      sometimes('debug', 'leniencyUsed', label, { kind: label }, 'read what OTLP does not allow');
+    },
+    clockSkewSeen({ aheadMs, records = 1 }) {
+      count.clockSkews.inc(records);
+      sometimes('warn', 'clockSkewSeen', '', { aheadMs }, 'a record is ahead of the wall clock; it moves no time');
+    },
+    spoolFilled({ bytes, maxBytes }) {
+      count.spoolFills.inc();
+      sometimes('warn', 'spoolFilled', '', { bytes, maxBytes }, 'the spool is full; senders are told to wait');
+    },
+
+    spansAccepted: (spans) => count.spansAccepted.inc(spans),
+    spanRejected({ reason, detail, spans }) {
+      count.spansAccepted.inc(spans);
+      count.spansRejected.inc({ reason }, spans);
+      sometimes('warn', 'spanRejected', reason, { reason, spans, detail: safeText(detail) }, 'input rejected');
+    },
+    spansAssembled: (spans) => count.spansAssembled.inc(spans),
+    spansDropped(reason, spans) {
+      if (spans === 0) return;
+      const label = DROP_REASONS[reason];
+      count.spansDropped.inc({ reason: label }, spans);
+      sometimes(DROP_LEVEL[reason], 'spansDropped', label, { reason: label, spans }, 'spans dropped');
+    },
+
+    interactionDecided({ verdict, revised }) {
+      const { interactionId, policy, label, outstanding, scores } = verdict;
+      if (revised) count.revisions.inc();
+      else {
+        count.interactions.inc({ verdict: label });
+        for (const score of scores) count.scores.inc({ criterion: score.criterion, outcome: outcomeOf(score) });
+      }
+      logger.debug(
+        { event: 'interactionDecided', interactionId, policy, verdict: label, outstanding, revised },
+        'interaction decided',
+      );
+    },
+
+    batchStored({ table, rows, ms }) {
+      count.storeBatches.inc({ table });
+      count.storeRows.inc({ table }, rows);
+      count.storeSeconds.observe({ table }, ms / 1_000);
+      logger.debug({ event: 'batchStored', table, rows, ms }, 'batch stored');
+    },
+    batchRetried({ table, rows, attempt, error }) {
+      count.storeRetries.inc({ table });
+      const fields = { table, rows, attempt, error: safeError(error) };
+      sometimes('warn', 'batchRetried', table, fields, 'write failed and will be tried again');
+    },
+    rowRejected({ table, error }) {
+      count.storeRowsRejected.inc({ table });
+      sometimes('error', 'rowRejected', table, { table, error: safeError(error) }, 'the store refused a row for good');
+    },
+    storeUnavailable(error) {
+      if (outageSinceMs !== null) return;
+      outageSinceMs = nowMs();
+      count.storeOutages.inc();
+      count.storeReachable.set(0);
+      logger.warn({ event: 'storeUnavailable', error: safeError(error) }, 'the store takes no rows; time stands still');
+    },
+    storeRecovered() {
+      if (outageSinceMs === null) return;
+      const outageMs = nowMs() - outageSinceMs;
+      outageSinceMs = null;
+      count.storeReachable.set(1);
+      logger.info({ event: 'storeRecovered', outageMs }, 'the store takes rows again');
+    },
+  };
+  return events;
+}
+
+/** Only late spans are lost to a row that they belong to, and a cut trace has lost what was over its bound. */
+const DROP_LEVEL: Readonly<Record<DropReason, 'debug' | 'warn' | 'error'>> = {
+  duplicate: 'debug',
+  late: 'error',
+  cut: 'error',
+  ownJudge: 'debug',
+  unclaimed: 'debug',
+  noTurn: 'debug',
+};
+
+function outcomeOf(score: Score): string {
+  if (score.kind === 'abstained') return score.abstained;
+  return score.passed ? 'passed' : 'failed';
+}

@@ -1,0 +1,67 @@
+import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+
+export type { Registry } from 'prom-client';
+
+/**
+ * A registry of its own (the library's global one is not touched), with `tracegrade_build_info` and the process: CPU,
+ * memory, file descriptors, event loop lag, garbage collection. Its text is `await registry.metrics()`, of the media type
+ * `registry.contentType`.
+ */
+export function createRegistry(build: { readonly version: string; readonly nodeVersion: string }): Registry {
+  const registry = new Registry();
+  new Gauge({
+    name: 'tracegrade_build_info',
+    help: 'Always 1; the labels say what is running.',
+    labelNames: ['version', 'node_version'],
+    registers: [registry],
+  }).set({ version: build.version, node_version: build.nodeVersion }, 1);
+  collectDefaultMetrics({ register: registry });
+  return registry;
+}
+
+/** What is read when someone asks for the metrics, and not before. */
+export interface Readings {
+  /** Spans that were accepted and are neither assembled nor dropped yet. */
+  readonly openSpans: () => number;
+  readonly openTraces?: () => number;
+  readonly openBytes?: () => number;
+  readonly spoolEntries?: () => number;
+  readonly spoolBytes?: () => number;
+  /** Rows that wait for the store. */
+  readonly queuedRows?: () => number;
+  /** How far stream time is behind the wall clock. */
+  readonly streamLagMs?: () => number;
+}
+
+const READINGS: Readonly<Record<keyof Readings, { name: string; help: string; unit?: number }>> = {
+  openSpans: {
+    name: 'tracegrade_spans_open',
+    help: 'Spans accepted and neither assembled nor dropped yet: accepted = assembled + rejected + dropped + open.',
+  },
+  openTraces: { name: 'tracegrade_traces_open', help: 'Traces with an open or late interaction.' },
+  openBytes: { name: 'tracegrade_spans_open_bytes', help: 'Encoded size of the open spans.' },
+  spoolEntries: { name: 'tracegrade_spool_entries', help: 'Entries of the spool that are not released.' },
+  spoolBytes: { name: 'tracegrade_spool_bytes', help: 'Size of the entries of the spool that are not released.' },
+  queuedRows: { name: 'tracegrade_store_queued_rows', help: 'Rows that wait for the store.' },
+  streamLagMs: {
+    name: 'tracegrade_stream_lag_seconds',
+    help: 'How far stream time is behind the wall clock.',
+    unit: 1_000,
+  },
+};
+
+/** Adds a gauge for each reading that is given. Once per registry. */
+export function exposeReadings(registry: Registry, readings: Readings): void {
+  for (const [key, { name, help, unit = 1 }] of Object.entries(READINGS)) {
+    const read = readings[key as keyof Readings];
+    if (!read) continue;
+    new Gauge({
+      name,
+      help,
+      registers: [registry],
+      collect(this: Gauge) {
+        this.set(read() / unit);
+      },
+    });
+  }
+}
