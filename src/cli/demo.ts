@@ -1,0 +1,161 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Command } from 'commander';
+import { InvalidArgumentError } from 'commander';
+import type { Config } from '../config.js';
+import type { Store } from '../store/clickhouse.js';
+import { interactionFromRow, verdictFromRow } from '../store/rows.js';
+import { withCommonOptions, type RegisterCommand } from './command.js';
+import { demoConversations, emitConversation } from './demo-agents.js';
+import { ExitStatus } from './exit-status.js';
+import type { Io } from './io.js';
+import { loadConfig, type CommonOptions } from './load-config.js';
+import { createProgress } from './progress.js';
+import { runWorker } from './run-worker.js';
+import { seriesReports, seriesTable } from './series-report.js';
+import { verdictTable, type GradedRow } from './verdict-table.js';
+
+interface DemoOptions extends CommonOptions {
+  readonly conversations: number;
+  readonly keep?: string;
+}
+
+/** Rows shown of the hundreds graded: first the wrong ones, they are what one looks for. */
+const SHOWN = 12;
+
+export const demoCommand: RegisterCommand = (program, io, done) => {
+  const command: Command = program
+    .command('demo')
+    .summary('see it work: three sample agents, graded')
+    .description(
+      'Starts a worker on a free port of this machine, lets three scripted agents send their traces to it through the\n' +
+        'OpenTelemetry SDK and its OTLP exporter, and prints what was graded. Needs no API key and no server; nothing\n' +
+        'leaves this machine. All conversations count as closed when it ends.',
+    )
+    .option('--conversations <n>', 'conversations of each agent', positiveInteger, 60)
+    .option('--keep <dir>', 'keep the data in this directory, to query it afterwards (default: it is thrown away)')
+    .action(async (options: DemoOptions) => done(await runDemo(options, io)));
+  withCommonOptions(command);
+};
+
+function positiveInteger(text: string): number {
+  const value = Number(text);
+  if (!Number.isInteger(value) || value < 1 || value > 100_000) throw new InvalidArgumentError('1 to 100000 expected.');
+  return value;
+}
+
+async function runDemo(options: DemoOptions, io: Io): Promise<ExitStatus> {
+  const dataDir = options.keep ?? (await mkdtemp(join(tmpdir(), 'tracegrade-demo-')));
+  const config = await loadConfig(
+    { ...options, set: [...DEMO_SETTINGS, `dataDir=${JSON.stringify(dataDir)}`, ...options.set] },
+    io,
+  );
+  try {
+    const worker = await runWorker(config, io);
+    try {
+      const progress = createProgress(io.stderr, io.nowMs);
+      await sendConversations(options.conversations, `http://127.0.0.1:${worker.port}/v1/traces`, io, (sent, all) =>
+        progress.update(`${sent} of ${all} conversations sent`),
+      );
+      progress.update('grading');
+      await worker.whenIdle();
+      progress.done();
+      await report(worker.store, config, io);
+    } finally {
+      await worker.stop();
+    }
+  } finally {
+    if (options.keep === undefined) await rm(dataDir, { recursive: true, force: true });
+  }
+  if (options.keep !== undefined) {
+    io.stdout.write(
+      `\nThe data is in ${dataDir}:\n  tracegrade query --set dataDir=${dataDir} "SELECT * FROM scores_current LIMIT 5"\n`,
+    );
+  }
+  return ExitStatus.done;
+}
+
+/** A free port beside any worker that runs already, no waiting for stragglers, and a quiet log. */
+const DEMO_SETTINGS = [
+  'receive.http.host=127.0.0.1',
+  'receive.http.port=0',
+  'receive.http.tokens=[]',
+  'store.url=embedded',
+  'assemble.quietMs=300',
+  'assemble.lateMs=1000',
+  'telemetry.logLevel=warn',
+];
+
+async function sendConversations(
+  count: number,
+  url: string,
+  io: Io,
+  onSent: (sent: number, all: number) => void,
+): Promise<void> {
+  // Loaded here because they take longer than the rest of the program to start.
+  const [{ NodeSDK, resources, tracing }, { OTLPTraceExporter }] = await Promise.all([
+    import('@opentelemetry/sdk-node'),
+    import('@opentelemetry/exporter-trace-otlp-http'),
+  ]);
+  const { trace } = await import('@opentelemetry/api');
+  const processor = new tracing.BatchSpanProcessor(new OTLPTraceExporter({ url }), {
+    maxQueueSize: 100_000,
+    maxExportBatchSize: 512,
+    scheduledDelayMillis: 50,
+  });
+  const sdk = new NodeSDK({
+    autoDetectResources: false,
+    resource: resources.resourceFromAttributes({
+      'service.name': 'tracegrade-demo',
+      'deployment.environment.name': 'demo',
+    }),
+    spanProcessors: [processor],
+    metricReaders: [],
+    logRecordProcessors: [],
+    instrumentations: [],
+  });
+  sdk.start();
+  const tracer = trace.getTracer('tracegrade-demo-agents');
+  const conversations = demoConversations(count);
+  // They happened one a minute until now, so that panels by time have something to show.
+  let startMs = io.nowMs() - conversations.length * 60_000;
+  for (const [index, conversation] of conversations.entries()) {
+    await emitConversation(conversation, startMs, tracer);
+    startMs += 60_000;
+    if (index % 100 === 99) {
+      await processor.forceFlush();
+      onSent(index + 1, conversations.length);
+    }
+  }
+  await sdk.shutdown();
+}
+
+async function report(store: Store, config: Config, io: Io): Promise<void> {
+  const rows = await readGraded(store);
+  const order = (row: GradedRow) => (row.verdict.label === 'incorrect' ? 0 : 1);
+  const shown = [...rows].sort((a, b) => order(a) - order(b)).slice(0, SHOWN);
+  const labels = (label: string) => rows.filter(({ verdict }) => verdict.label === label).length;
+  const counted = rows.map(({ interaction, verdict }) => {
+    const { conversationId, assistantId, agentVersion, environment } = interaction;
+    return { conversationId, assistantId, agentVersion, environment, verdict };
+  });
+  io.stdout.write(
+    `${rows.length} interactions were received over OTLP, graded and stored: ` +
+      `${labels('correct')} correct, ${labels('incorrect')} incorrect, ${labels('unscored')} unscored. Some of them:\n\n` +
+      `${verdictTable(shown, io.stdout.columns ?? 160)}\n\n` +
+      'How reliable is each agent? pass@K: at least one of K conversations is right; pass^K: all K are.\n\n' +
+      `${seriesTable(seriesReports(counted, config.estimate), config.estimate.level)}\n`,
+  );
+}
+
+/** From the store, as a panel would read it. */
+async function readGraded(store: Store): Promise<GradedRow[]> {
+  const interactions = await store.rows('SELECT * FROM {db}.interactions_current ORDER BY started_at, interaction_id');
+  const verdicts = await store.rows('SELECT * FROM {db}.verdicts_current');
+  const byId = new Map(verdicts.map((row) => [row['interaction_id'], verdictFromRow(row)]));
+  return interactions.flatMap((row) => {
+    const verdict = byId.get(row['interaction_id']);
+    return verdict === undefined ? [] : [{ interaction: interactionFromRow(row), verdict }];
+  });
+}

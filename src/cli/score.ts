@@ -1,0 +1,149 @@
+import type { Command } from 'commander';
+import { Option } from 'commander';
+import type { Graded } from '../model/graded.js';
+import { createOfflineGrader, type PipelineEvents, type SpanCounts } from '../pipeline.js';
+import { readOtlpFiles } from '../receive/otlp-files.js';
+import { collect, withCommonOptions, type RegisterCommand } from './command.js';
+import { CommandError, ExitStatus } from './exit-status.js';
+import { gateKs, missedGates, parseGate } from './gates.js';
+import { interactionJson } from './interaction-json.js';
+import type { Io } from './io.js';
+import { loadConfig, type CommonOptions } from './load-config.js';
+import { createProgress } from './progress.js';
+import { assembleRules, loadExpectations, scoringPolicy } from './settings.js';
+import { seriesJson, seriesReports, seriesTable, type SeriesReport } from './series-report.js';
+import { verdictTable } from './verdict-table.js';
+
+interface ScoreOptions extends CommonOptions {
+  readonly dataset: readonly string[];
+  readonly format: 'table' | 'json' | 'jsonl';
+  readonly failUnder: readonly string[];
+}
+
+export const scoreCommand: RegisterCommand = (program, io, done) => {
+  const command: Command = program
+    .command('score')
+    .summary('grade traces from files')
+    .description(
+      'Grades OTLP traces from files and prints one row an interaction: its verdict, each criterion, and why.\n' +
+        'Every conversation counts as closed. Nothing is stored and nothing is sent anywhere.',
+    )
+    .argument('<path...>', '.json, .jsonl or .pb files (also .gz), directories of them, or - for standard input')
+    .option('--dataset <file>', 'ground truth: Gaussia datasets, JSON or JSONL; may be repeated', collect, [])
+    .addOption(new Option('--format <format>', 'how to print').choices(['table', 'json', 'jsonl']).default('table'))
+    .option(
+      '--fail-under <gate>',
+      'exit with 1 when a figure is below a bound: 0.9 (share of correct interactions), tools=0.95, arguments=1, ' +
+        'pass^3=0.8, pass@3=0.99, ...; may be repeated',
+      collect,
+      [],
+    )
+    .action(async (paths: readonly string[], options: ScoreOptions) => done(await runScore(paths, options, io)));
+  withCommonOptions(command);
+};
+
+async function runScore(paths: readonly string[], options: ScoreOptions, io: Io): Promise<ExitStatus> {
+  const config = await loadConfig(options, io);
+  const gates = options.failUnder.map(parseGate);
+  const policy = scoringPolicy(config);
+  const expectations = await loadExpectations([...config.score.expectations, ...options.dataset]);
+  const totals = createTotals();
+  const grader = createOfflineGrader(
+    { assemble: assembleRules(config), policy },
+    { expectations, events: totals.events },
+  );
+  const progress = createProgress(io.stderr, io.nowMs);
+
+  let unreadable = 0;
+  let rejectedSpans = 0;
+  for await (const item of readOtlpFiles(paths, { stdin: io.stdin })) {
+    if (io.stop.aborted) throw new CommandError('interrupted', ExitStatus.usage);
+    const where = item.kind === 'skipped' || item.place === '' ? item.file : `${item.file} ${item.place}`;
+    if (item.kind === 'unreadable') {
+      progress.done();
+      io.stderr.write(`tracegrade: ${where}: ${item.rejection.detail}\n`);
+      unreadable += 1;
+    } else if (item.kind === 'batch') {
+      for (const rejection of item.batch.rejections) {
+        progress.done();
+        io.stderr.write(`tracegrade: ${where}: ${rejection.detail}\n`);
+        rejectedSpans += rejection.spans;
+      }
+      grader.receive(item.batch.spans);
+    }
+    progress.update(`${totals.spans} spans read, ${item.file}`);
+  }
+  progress.update(`${totals.spans} spans read, grading`);
+  const graded = grader.finish();
+  progress.done();
+
+  const ks = [...new Set([...config.estimate.k, ...gateKs(gates)])].sort((a, b) => a - b);
+  const reports = seriesReports(graded.map(counted), { ...config.estimate, k: ks });
+  print(graded, reports, options.format, config.estimate.level, io);
+  for (const note of totals.notes()) io.stderr.write(`note: ${note}\n`);
+
+  const missed = missedGates(gates, graded, reports);
+  for (const line of missed) io.stderr.write(`tracegrade: gate missed: ${line}\n`);
+  if (unreadable > 0 || rejectedSpans > 0) return ExitStatus.inputUnreadable;
+  return missed.length > 0 ? ExitStatus.gateMissed : ExitStatus.done;
+}
+
+function counted({ interaction, verdict }: Graded) {
+  const { conversationId, assistantId, agentVersion, environment } = interaction;
+  return { conversationId, assistantId, agentVersion, environment, verdict };
+}
+
+function print(
+  graded: readonly Graded[],
+  reports: readonly SeriesReport[],
+  format: ScoreOptions['format'],
+  level: number,
+  io: Io,
+): void {
+  const rows = graded.map(({ interaction, verdict }) => interactionJson(interaction, verdict));
+  if (format === 'jsonl') {
+    for (const row of rows) io.stdout.write(`${JSON.stringify(row)}\n`);
+  } else if (format === 'json') {
+    io.stdout.write(`${JSON.stringify({ interactions: rows, series: reports.map(seriesJson) }, null, 2)}\n`);
+  } else if (graded.length === 0) {
+    io.stdout.write('No interaction found.\n');
+  } else {
+    io.stdout.write(`${verdictTable(graded, io.stdout.columns ?? 160)}\n\n${seriesTable(reports, level)}\n`);
+  }
+}
+
+/** What the person is told beside the rows. */
+function createTotals() {
+  const dropped = new Map<string, number>();
+  let spans = 0;
+  let ambiguous = 0;
+  const events: PipelineEvents = {
+    spansCounted(counts: SpanCounts) {
+      spans += counts.arrived;
+      for (const reason of ['unclaimed', 'noTurn', 'cut', 'ownJudge'] as const) {
+        if (counts[reason] > 0) dropped.set(reason, (dropped.get(reason) ?? 0) + counts[reason]);
+      }
+    },
+    interactionGraded() {},
+    expectationAmbiguous() {
+      ambiguous += 1;
+    },
+  };
+  return {
+    events,
+    get spans() {
+      return spans;
+    },
+    *notes(): Generator<string> {
+      for (const [reason, count] of dropped) yield `${count} of ${spans} spans ${DROPPED[reason]}`;
+      if (ambiguous > 0) yield `${ambiguous} interactions fit several turns of the datasets; none was guessed`;
+    },
+  };
+}
+
+const DROPPED: Readonly<Record<string, string>> = {
+  unclaimed: 'belong to no agent that a dialect knows',
+  noTurn: 'belong to no user turn (set-up, retrievals by themselves)',
+  cut: 'were beyond the bounds of their trace (assemble.maxSpansPerTrace, assemble.maxBytesPerTrace)',
+  ownJudge: 'are those of Tracegrade’s own judge',
+};

@@ -1,0 +1,151 @@
+import type { Config } from '../config.js';
+import { assess } from '../estimate/assessment.js';
+import { estimate } from '../estimate/pass.js';
+import type { Assessment, Counts, Estimate } from '../model/estimate.js';
+import type { Score, Verdict } from '../model/score.js';
+import { conversationVerdict } from '../score/conversation-verdict.js';
+import { plainTable } from './verdict-table.js';
+
+/** What is needed of a graded interaction to count its conversation. */
+export interface CountedInteraction {
+  readonly conversationId: string;
+  readonly assistantId: string;
+  readonly agentVersion: string | null;
+  readonly environment: string | null;
+  readonly verdict: Verdict;
+}
+
+/** One series of conversations, all of them counted as closed. */
+export interface SeriesReport {
+  readonly assistantId: string;
+  readonly agentVersion: string | null;
+  readonly environment: string | null;
+  readonly counts: Counts;
+  /** Conversations that are no trial: nothing judged them, or sampling left them out. */
+  readonly unscored: number;
+  readonly estimates: readonly Estimate[];
+  readonly assessments: ReadonlyMap<number, Assessment>;
+}
+
+/** The figures of each series. `interactions` in order of start: a conversation belongs to the series of its first turn. */
+export function seriesReports(interactions: readonly CountedInteraction[], config: Config['estimate']): SeriesReport[] {
+  const conversations = groupBy(interactions, (one) => JSON.stringify([one.assistantId, one.conversationId]));
+  const series = groupBy([...conversations.values()], ([first]) =>
+    JSON.stringify([first?.assistantId, first?.agentVersion, first?.environment]),
+  );
+  const reports = [...series.values()].map((members): SeriesReport => {
+    const [first] = members[0] as readonly CountedInteraction[] as readonly [CountedInteraction];
+    const verdicts = members.map((turns) => conversationVerdict(turns.map((turn) => turn.verdict)));
+    const trials = verdicts.filter((verdict) => verdict.counts);
+    const outstanding = verdicts.filter((verdict) => verdict.outstanding > 0 && !verdict.leftOut);
+    const judged = members.some((turns) => turns.some(({ verdict }) => verdict.scores.some(goesBeyondRules)));
+    const counts: Counts = {
+      trials: trials.length,
+      correct: trials.filter((verdict) => verdict.label === 'correct').length,
+      outstanding: outstanding.length,
+      outstandingIncorrect: outstanding.filter((verdict) => verdict.incorrectWhateverComes).length,
+    };
+    const estimates = estimate(counts, { ks: config.k, prior: config.prior, level: config.level, mode: 'bayesian' });
+    const of = (metric: Estimate['metric'], k: number) =>
+      estimates.find((e) => e.metric === metric && e.k === k) as Estimate;
+    return {
+      assistantId: first.assistantId,
+      agentVersion: first.agentVersion,
+      environment: first.environment,
+      counts,
+      unscored: verdicts.length - trials.length - outstanding.length,
+      estimates,
+      assessments: new Map(
+        config.k.map((k) => [k, judged ? assess(of('pass_at_k', k), of('pass_pow_k', k)) : 'rules_only']),
+      ),
+    };
+  });
+  return reports.sort((a, b) => (a.assistantId < b.assistantId ? -1 : a.assistantId > b.assistantId ? 1 : 0));
+}
+
+/** Did an expectation or a judge decide it? */
+function goesBeyondRules(score: Score): boolean {
+  if (score.kind !== 'scored') return false;
+  return score.criterion === 'tools' || score.criterion === 'answer' || score.decidedBy !== 'rule';
+}
+
+function groupBy<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, readonly T[]> {
+  const groups = new Map<string, T[]>();
+  for (const item of items) {
+    const key = keyOf(item);
+    const known = groups.get(key);
+    if (known === undefined) groups.set(key, [item]);
+    else known.push(item);
+  }
+  return groups;
+}
+
+/** pass@K and pass^K with their intervals, a line a series and K. */
+export function seriesTable(reports: readonly SeriesReport[], level: number): string {
+  const percent = `${Number((100 * level).toFixed(2))} %`;
+  const table = plainTable([
+    'agent',
+    'version',
+    'trials',
+    'correct',
+    'unscored',
+    'K',
+    `pass@K  [${percent}]`,
+    `pass^K  [${percent}]`,
+    'assessment',
+  ]);
+  for (const report of reports) {
+    for (const [index, k] of [...report.assessments.keys()].entries()) {
+      const lead =
+        index > 0
+          ? ['', '', '', '', '']
+          : [
+              report.assistantId,
+              report.agentVersion ?? '-',
+              report.counts.trials,
+              report.counts.correct,
+              report.unscored + report.counts.outstanding,
+            ];
+      const shown = (metric: Estimate['metric']) =>
+        interval(report.estimates.find((e) => e.metric === metric && e.k === k));
+      table.push([
+        ...lead,
+        k,
+        shown('pass_at_k'),
+        shown('pass_pow_k'),
+        (report.assessments.get(k) ?? '').replaceAll('_', ' '),
+      ]);
+    }
+  }
+  return table.toString();
+}
+
+function interval(figure: Estimate | undefined): string {
+  if (figure?.mean === undefined || figure.mean === null || figure.lower === null || figure.upper === null) return '-';
+  return `${figure.mean.toFixed(3)} [${figure.lower.toFixed(3)}, ${figure.upper.toFixed(3)}]`;
+}
+
+/** The same as JSON, in the column names of the `estimates` table. */
+export function seriesJson(report: SeriesReport) {
+  return {
+    assistant_id: report.assistantId,
+    agent_version: report.agentVersion,
+    environment: report.environment,
+    n: report.counts.trials,
+    c: report.counts.correct,
+    outstanding: report.counts.outstanding,
+    unscored: report.unscored,
+    estimates: report.estimates.map((figure) => ({
+      metric: figure.metric,
+      k: figure.k,
+      scope: 'pooled',
+      mode: 'bayesian',
+      mean: figure.mean,
+      lower: figure.lower,
+      upper: figure.upper,
+      bound_lower: figure.boundLower,
+      bound_upper: figure.boundUpper,
+      assessment: report.assessments.get(figure.k),
+    })),
+  };
+}

@@ -1,0 +1,56 @@
+import type { AssembleRules } from '../assemble/rules.js';
+import type { Config } from '../config.js';
+import type { StoreConfig } from '../store/engine.js';
+import { readDatasetFile } from '../score/dataset-files.js';
+import { buildExpectationIndex, type ExpectationIndex } from '../score/expectations.js';
+import { resolvePolicy, type ScoringPolicy } from '../score/policy.js';
+import { CommandError, ExitStatus } from './exit-status.js';
+
+/** The reducer's settings as the operator configured them. */
+export function assembleRules(config: Config): AssembleRules {
+  return config.assemble;
+}
+
+/** The scoring policy of the configuration. Throws a CommandError that lists every fault. */
+export function scoringPolicy(config: Config): ScoringPolicy {
+  const { score } = config;
+  const { owners, coerce, threshold, weights } = score.tools;
+  try {
+    return resolvePolicy({
+      required: score.required,
+      tools: { threshold, weights, owners, arguments: { coerce } },
+      arguments: { ...score.arguments, owners },
+      answer: score.answer,
+      policy: score.policy,
+    });
+  } catch (error) {
+    if (error instanceof RangeError) throw new CommandError(`score: ${error.message}`, ExitStatus.usage);
+    throw error;
+  }
+}
+
+/** The ground truth of all dataset files. Throws a CommandError that lists what cannot be used, with its place. */
+export async function loadExpectations(paths: readonly string[]): Promise<ExpectationIndex> {
+  const datasets = await Promise.all(paths.map(readDatasetFile));
+  const faults = datasets.flatMap((dataset) => dataset.faults);
+  if (faults.length > 0) {
+    const shown = faults.slice(0, 20).map((fault) => `  ${fault.place}: ${fault.problem}`);
+    const more = faults.length > 20 ? `\n  ... and ${faults.length - 20} more` : '';
+    throw new CommandError(`the datasets have faults:\n${shown.join('\n')}${more}`, ExitStatus.inputUnreadable);
+  }
+  return buildExpectationIndex(datasets.flatMap((dataset) => dataset.turns));
+}
+
+/** Where the store is. */
+export function storeConfig(config: Config): StoreConfig {
+  const { url, database, username, password, cluster, ttlDays } = config.store;
+  return {
+    url,
+    database,
+    username,
+    password,
+    dataDir: config.dataDir,
+    ...(cluster === undefined ? {} : { cluster }),
+    ...(ttlDays === undefined ? {} : { ttlDays }),
+  };
+}

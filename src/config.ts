@@ -1,0 +1,459 @@
+import { parse as parseYaml, YAMLParseError } from 'yaml';
+import { z } from 'zod';
+import { isLoopbackHost } from './model/loopback.js';
+
+/**
+ * What an operator may write: one YAML file, `TRACEGRADE_KEY__PATH` variables and `--set key.path=value`, the later
+ * winning over the earlier. Values of the last two are read as YAML, so `[a, b]` is a list. `${NAME}` and
+ * `${NAME:-default}` inside the file's values are taken from the environment; secrets belong there.
+ *
+ * Every key has its default here, and its unit in its name or description.
+ */
+
+const ms = (description: string) =>
+  z
+    .number()
+    .int()
+    .positive()
+    .meta({ description: `${description} Milliseconds.` });
+const bytes = (description: string) =>
+  z
+    .number()
+    .int()
+    .positive()
+    .meta({ description: `${description} Bytes.` });
+const count = (description: string) => z.number().int().positive().meta({ description });
+const ratio = (description: string) =>
+  z
+    .number()
+    .min(0)
+    .max(1)
+    .meta({ description: `${description} 0..1.` });
+const flag = (description: string) => z.boolean().meta({ description });
+const text = (description: string) => z.string().min(1).meta({ description });
+const names = (description: string) => z.array(z.string().min(1)).meta({ description });
+
+const MiB = 1024 * 1024;
+
+const http = z
+  .strictObject({
+    host: text('Address to listen on. Beyond loopback a token is needed.').default('127.0.0.1'),
+    port: z.number().int().min(0).max(65_535).meta({ description: 'TCP port; 0 takes a free one.' }).default(4318),
+    tokens: names('Bearer tokens; any one of them opens /v1/* and /query. Empty: open to all who reach it.').default(
+      [],
+    ),
+    allowUnauthenticated: flag('Listen beyond loopback without a token all the same.').default(false),
+    maxBodyBytes: bytes('Largest request body, as sent and again after decompression.').default(64 * MiB),
+    maxInFlightBytes: bytes('All request bodies in hand together; past it senders are told to wait.').default(
+      256 * MiB,
+    ),
+  })
+  .prefault({});
+
+const receive = z
+  .strictObject({
+    http,
+    spool: z
+      .strictObject({
+        maxBytes: bytes('Live entries of the spool; past it senders are told to wait.').default(1024 * MiB),
+      })
+      .prefault({}),
+  })
+  .prefault({});
+
+const assemble = z
+  .strictObject({
+    quietMs: ms('An ended turn is decided when nothing more came for this long.').default(5_000),
+    lateMs: ms('Spans that come this long after the decision still give a revision.').default(15_000),
+    orphanMs: ms('A turn without its ended root is decided this long after its last span.').default(600_000),
+    maxTurnMs: ms('A turn without its ended root is decided this long after its first span.').default(3_600_000),
+    maxOpenTraces: count('Open traces; past it the oldest are decided early and flagged.').default(50_000),
+    maxSpansPerTrace: count('Spans of one open trace; past it the trace is cut and flagged.').default(10_000),
+    maxBytesPerTrace: bytes('Span bytes of one open trace; past it the trace is cut and flagged.').default(64 * MiB),
+    maxOpenBytes: bytes('Span bytes of all open traces; past it the oldest are decided early.').default(1024 * MiB),
+    rememberedInteractions: count('Decided interactions whose span ids are remembered, for re-deliveries.').default(
+      100_000,
+    ),
+    rememberedSpans: count('Span ids remembered in all; about 100 bytes each.').default(1_000_000),
+  })
+  .prefault({});
+
+const weights = z
+  .strictObject({
+    selection: z.number().min(0).meta({ description: 'Weight of the right set of tools.' }),
+    parameters: z.number().min(0).meta({ description: 'Weight of the right arguments.' }),
+    sequence: z.number().min(0).meta({ description: 'Weight of the right order.' }),
+    utilization: z.number().min(0).meta({ description: 'Weight of using the results in the answer.' }),
+  })
+  .refine((w) => w.selection + w.parameters + w.sequence + w.utilization > 0, {
+    message: 'at least one weight must be > 0',
+  });
+
+const criterion = z.enum(['tools', 'arguments', 'answer', 'completion', 'policy']);
+
+const score = z
+  .strictObject({
+    required: z.array(criterion).min(1).optional().meta({
+      description: 'Criteria that a verdict needs. Default: tools, arguments, answer, and policy if configured.',
+    }),
+    expectations: names('Dataset files (JSON or JSONL) with the ground truth, read at start.').default([]),
+    tools: z
+      .strictObject({
+        threshold: ratio('Least value that passes.').default(1),
+        weights: weights.default({ selection: 0.25, parameters: 0.25, sequence: 0.25, utilization: 0.25 }),
+        owners: z
+          .enum(['all', 'root'])
+          .meta({ description: 'Count calls of sub-agents as well, or only the root agent’s.' })
+          .default('all'),
+        coerce: flag('Take "1" and 1 for the same argument.').default(false),
+      })
+      .prefault({}),
+    arguments: z
+      .strictObject({
+        threshold: ratio('Least share of correct calls that passes.').default(1),
+        acceptByRules: flag(
+          'A call that no rule objects to is correct, although nobody judged its meaning. Default: true without a judge.',
+        ).optional(),
+      })
+      .prefault({}),
+    answer: z.strictObject({ threshold: ratio('Least value that passes.').default(0.7) }).prefault({}),
+    policy: z
+      .strictObject({
+        allow: names('The only tools that may be called; a trailing * matches any ending.').optional(),
+        deny: names('Tools that must not be called; a trailing * matches any ending.').default([]),
+        loopCalls: z
+          .number()
+          .int()
+          .min(0)
+          .refine((calls) => calls !== 1, { message: 'must be 0 or >= 2' })
+          .meta({ description: 'So many calls with equal name, arguments and outcome in a turn are a loop; 0: never.' })
+          .default(6),
+      })
+      .prefault({}),
+  })
+  .prefault({});
+
+const estimate = z
+  .strictObject({
+    k: z
+      .array(z.number().int().min(1))
+      .min(1)
+      .meta({ description: 'The K of pass@K and pass^K.' })
+      .default([1, 3, 5, 10]),
+    prior: z
+      .strictObject({
+        a: z.number().positive().meta({ description: 'Prior successes.' }),
+        b: z.number().positive().meta({ description: 'Prior failures.' }),
+      })
+      .default({ a: 1, b: 1 }),
+    level: z
+      .number()
+      .gt(0)
+      .lt(1)
+      .meta({ description: 'Mass of the equal-tailed interval, between 0 and 1.' })
+      .default(0.95),
+  })
+  .prefault({});
+
+const store = z
+  .strictObject({
+    url: text('`embedded` (ClickHouse in this process), or the http(s) URL of a server.')
+      .refine((url) => url === 'embedded' || /^https?:\/\/[^\s]+$/.test(url), {
+        message: 'must be `embedded` or an http(s) URL',
+      })
+      .default('embedded'),
+    database: z
+      .string()
+      .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, { message: 'letters, digits and _ only, not starting with a digit' })
+      .meta({ description: 'Database; it is created when it is missing.' })
+      .default('tracegrade'),
+    username: text('User of the server.').default('default'),
+    password: z.string().meta({ description: 'Password of the server.', secret: true }).default(''),
+    cluster: text('Name of the ClickHouse cluster; tables are then Replicated and made ON CLUSTER.').optional(),
+    ttlDays: count('Rows older than this are deleted. Days; absent: kept for ever.').optional(),
+    batchRows: count('Rows that are written together at most.').default(10_000),
+    batchMs: ms('A row waits at most this long for others to be written with.').default(500),
+    maxQueuedRows: count('Rows that wait for the store; past it senders are told to wait.').default(200_000),
+  })
+  .prefault({});
+
+const telemetry = z
+  .strictObject({
+    logLevel: z
+      .enum(['debug', 'info', 'warn', 'error', 'silent'])
+      .meta({ description: 'Least level that is logged.' })
+      .default('info'),
+    logFormat: z
+      .enum(['auto', 'json', 'text'])
+      .meta({ description: '`auto`: text on a terminal, else JSON.' })
+      .default('auto'),
+    otlpEndpoint: z
+      .url()
+      .optional()
+      .meta({ description: 'OTLP/HTTP endpoint for Tracegrade’s own traces; absent: none are sent.' }),
+  })
+  .prefault({});
+
+export const configSchema = z.strictObject({
+  dataDir: text('Directory of the spool and of the embedded store; one process at a time.').default(
+    './tracegrade-data',
+  ),
+  receive,
+  assemble,
+  conversation: z
+    .strictObject({ idleMs: ms('A conversation is closed when idle for this long.').default(900_000) })
+    .prefault({}),
+  score,
+  estimate,
+  store,
+  telemetry,
+});
+
+export type Config = z.infer<typeof configSchema>;
+
+/** Something wrong with what the operator wrote: where it stands, and what is expected. Never a value that is secret. */
+export interface ConfigFault {
+  readonly path: string;
+  readonly message: string;
+}
+
+export type ConfigResult =
+  | { readonly ok: true; readonly config: Config; readonly warnings: readonly ConfigFault[] }
+  | { readonly ok: false; readonly faults: readonly ConfigFault[] };
+
+export interface ConfigInput {
+  /** Text of the YAML file with the name to call it by; absent when there is none. */
+  readonly file?: { readonly name: string; readonly text: string };
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** `key.path=value`, in order. */
+  readonly sets: readonly string[];
+}
+
+type Tree = { [key: string]: unknown };
+
+const ENV_PREFIX = 'TRACEGRADE_';
+/** Variables under the prefix that are no configuration keys. */
+const NOT_CONFIG = /^TRACEGRADE_(CONFIG|TEST_.*)$/;
+
+/** Reads the configuration from its three sources and reports all faults at once. */
+export function readConfig(input: ConfigInput): ConfigResult {
+  const faults: ConfigFault[] = [];
+  const warnings: ConfigFault[] = [];
+  const tree = input.file ? readFile(input.file, input.env, faults, warnings) : {};
+
+  for (const [name, value] of Object.entries(input.env)) {
+    if (!name.startsWith(ENV_PREFIX) || value === undefined || NOT_CONFIG.test(name)) continue;
+    const segments = name.slice(ENV_PREFIX.length).split('__');
+    const path = resolvePath(segments);
+    if (path === undefined) faults.push({ path: name, message: 'names no configuration key' });
+    else assign(tree, path, value, name, faults);
+  }
+  for (const set of input.sets) {
+    const at = set.indexOf('=');
+    if (at < 1) faults.push({ path: `--set ${at < 0 ? set : ''}`.trim(), message: 'expected key.path=value' });
+    else assign(tree, set.slice(0, at).split('.'), set.slice(at + 1), `--set ${set.slice(0, at)}`, faults);
+  }
+
+  const parsed = configSchema.safeParse(tree);
+  if (!parsed.success) faults.push(...parsed.error.issues.flatMap((issue) => faultsOf(issue, tree)));
+  if (parsed.success) faults.push(...crossFaults(parsed.data));
+  if (faults.length > 0 || !parsed.success) return { ok: false, faults };
+  return { ok: true, config: parsed.data, warnings };
+}
+
+function readFile(
+  file: { name: string; text: string },
+  env: ConfigInput['env'],
+  faults: ConfigFault[],
+  warnings: ConfigFault[],
+): Tree {
+  let value: unknown;
+  try {
+    value = parseYaml(file.text, { prettyErrors: true });
+  } catch (error) {
+    const where = error instanceof YAMLParseError && error.linePos ? `:${error.linePos[0].line}` : '';
+    faults.push({ path: `${file.name}${where}`, message: `is no YAML: ${(error as Error).message.split('\n')[0]}` });
+    return {};
+  }
+  if (value === null || value === undefined) return {};
+  if (typeof value !== 'object' || Array.isArray(value)) {
+    faults.push({ path: file.name, message: 'must hold a mapping of keys to values' });
+    return {};
+  }
+  for (const [path, literal] of literalSecrets(value as Tree)) {
+    if (literal)
+      warnings.push({
+        path,
+        message: `stands in ${file.name} as plain text; write \${NAME} and set it in the environment`,
+      });
+  }
+  return substitute(value, env, '', faults) as Tree;
+}
+
+function* literalSecrets(tree: Tree): Generator<[string, boolean]> {
+  const receiveTree = tree['receive'] as { http?: { tokens?: unknown } } | undefined;
+  const tokens: unknown = receiveTree?.http?.tokens;
+  if (Array.isArray(tokens))
+    yield ['receive.http.tokens', tokens.some((token) => typeof token === 'string' && !token.startsWith('${'))];
+  const password: unknown = (tree['store'] as { password?: unknown } | undefined)?.password;
+  if (typeof password === 'string' && password !== '') yield ['store.password', !password.startsWith('${')];
+}
+
+/** Replaces `${NAME}` and `${NAME:-default}`; a value that is nothing but one such reference is read as YAML again. */
+function substitute(value: unknown, env: ConfigInput['env'], path: string, faults: ConfigFault[]): unknown {
+  if (Array.isArray(value)) return value.map((item, i) => substitute(item, env, `${path}[${i}]`, faults));
+  if (typeof value === 'object' && value !== null) {
+    return Object.fromEntries(
+      Object.entries(value).map(([key, item]) => [key, substitute(item, env, path ? `${path}.${key}` : key, faults)]),
+    );
+  }
+  if (typeof value !== 'string' || !value.includes('${')) return value;
+  const replaced = value.replace(
+    /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g,
+    (_match, name: string, fallback?: string) => {
+      const found = env[name] ?? fallback;
+      if (found === undefined) faults.push({ path, message: `the environment has no ${name}` });
+      return found ?? '';
+    },
+  );
+  const whole = /^\$\{[^}]*\}$/.test(value);
+  return whole ? scalarOf(replaced) : replaced;
+}
+
+/** Numbers and truth values out of the environment; any other text stays the text it is, as a secret must. */
+function scalarOf(value: string): unknown {
+  if (/^(true|false|-?\d+(\.\d+)?)$/.test(value)) return parseYaml(value);
+  return value;
+}
+
+function assign(tree: Tree, path: readonly string[], value: string, source: string, faults: ConfigFault[]): void {
+  let parsed: unknown;
+  try {
+    parsed = parseYaml(value);
+  } catch {
+    faults.push({ path: source, message: 'its value is no YAML' });
+    return;
+  }
+  // A text such as `12345` for a key that takes text is meant as text.
+  if (leafKind(path) === 'string' && parsed !== null && typeof parsed !== 'object') parsed = value;
+  let node = tree;
+  for (const key of path.slice(0, -1)) {
+    if (FORBIDDEN.has(key)) return void faults.push({ path: source, message: 'names no configuration key' });
+    const next = Object.hasOwn(node, key) ? node[key] : undefined;
+    node = (typeof next === 'object' && next !== null ? next : (node[key] = {})) as Tree;
+  }
+  const last = path.at(-1) as string;
+  if (FORBIDDEN.has(last)) return void faults.push({ path: source, message: 'names no configuration key' });
+  node[last] = parsed ?? undefined;
+}
+
+const FORBIDDEN: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype', '']);
+
+/** A key of the configuration, for the reference page and for finding what an environment variable names. */
+export interface ConfigKey {
+  readonly path: readonly string[];
+  readonly type: string;
+  readonly default: unknown;
+  readonly description: string;
+}
+
+let keys: readonly ConfigKey[] | undefined;
+
+/** All keys, leaves only, in the order of the schema. */
+export function configKeys(): readonly ConfigKey[] {
+  keys ??= leaves(z.toJSONSchema(configSchema, { io: 'input', unrepresentable: 'any' }) as JsonSchema, []);
+  return keys;
+}
+
+interface JsonSchema {
+  readonly type?: string;
+  readonly enum?: readonly string[];
+  readonly properties?: Readonly<Record<string, JsonSchema>>;
+  readonly default?: unknown;
+  readonly description?: string;
+  readonly items?: JsonSchema;
+}
+
+function leaves(schema: JsonSchema, path: readonly string[]): ConfigKey[] {
+  if (!schema.properties) {
+    const type = schema.enum
+      ? schema.enum.join(' | ')
+      : schema.type === 'array'
+        ? `${schema.items?.enum?.join(' | ') ?? schema.items?.type ?? 'any'}[]`
+        : (schema.type ?? 'any');
+    return [{ path, type, default: schema.default, description: schema.description ?? '' }];
+  }
+  return Object.entries(schema.properties).flatMap(([key, child]) => {
+    const from = schema.default as Record<string, unknown> | undefined;
+    const inherited =
+      child.default === undefined && from?.[key] !== undefined ? { ...child, default: from[key] } : child;
+    return leaves(inherited, [...path, key]);
+  });
+}
+
+function leafKind(path: readonly string[]): string | undefined {
+  return configKeys().find((key) => key.path.join('.') === path.join('.'))?.type;
+}
+
+/** `RECEIVE`, `HTTP`, `MAX_BODY_BYTES` -> `receive.http.maxBodyBytes`; case and single underscores do not matter. */
+function resolvePath(segments: readonly string[]): readonly string[] | undefined {
+  const plain = (name: string) => name.replaceAll('_', '').toLowerCase();
+  const wanted = segments.map(plain);
+  for (const key of configKeys()) {
+    // An inner key may be named as well: its value is then a YAML mapping.
+    const head = key.path.slice(0, wanted.length);
+    if (head.length === wanted.length && head.every((segment, i) => plain(segment) === wanted[i])) return head;
+  }
+  return undefined;
+}
+
+function faultsOf(issue: z.core.$ZodIssue, tree: Tree): ConfigFault[] {
+  const path = issue.path
+    .map((part, i) => (typeof part === 'number' ? `[${part}]` : `${i > 0 ? '.' : ''}${String(part)}`))
+    .join('');
+  if (issue.code === 'unrecognized_keys') {
+    return issue.keys.map((key) => ({
+      path: path ? `${path}.${key}` : key,
+      message: `is no configuration key${suggestion(key)}`,
+    }));
+  }
+  let value: unknown = tree;
+  for (const part of issue.path) value = (value as Tree | undefined)?.[part as string];
+  const secret = /password|tokens?$|apiKey/i.test(path.replace(/\[\d+\]$/, ''));
+  const got = secret || value === undefined || typeof value === 'object' ? '' : `, got ${JSON.stringify(value)}`;
+  return [{ path: path || '(top level)', message: `${issue.message}${got}` }];
+}
+
+function suggestion(key: string): string {
+  const near = configKeys().find(
+    (known) => known.path.at(-1)?.toLowerCase() === key.replaceAll(/[-_]/g, '').toLowerCase(),
+  );
+  return near ? `; did you mean ${near.path.join('.')}?` : '';
+}
+
+/** What no single key can say. */
+function crossFaults(config: Config): ConfigFault[] {
+  const faults: ConfigFault[] = [];
+  const { host, tokens, allowUnauthenticated } = config.receive.http;
+  if (!isLoopbackHost(host) && tokens.length === 0 && !allowUnauthenticated) {
+    faults.push({
+      path: 'receive.http.host',
+      message: `${host} is reachable from other machines: set receive.http.tokens, or receive.http.allowUnauthenticated=true`,
+    });
+  }
+  if (config.assemble.quietMs > config.assemble.orphanMs) {
+    faults.push({
+      path: 'assemble.quietMs',
+      message: `must be <= assemble.orphanMs (${config.assemble.orphanMs}), got ${config.assemble.quietMs}`,
+    });
+  }
+  if (config.store.url === 'embedded' && config.store.cluster !== undefined) {
+    faults.push({ path: 'store.cluster', message: 'needs a server: store.url is embedded' });
+  }
+  return faults;
+}
+
+/** The faults as an operator reads them, one a line. */
+export function describeFaults(faults: readonly ConfigFault[]): string {
+  return faults.map((fault) => `  ${fault.path}: ${fault.message}`).join('\n');
+}

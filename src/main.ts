@@ -1,0 +1,43 @@
+#!/usr/bin/env node
+import { runCommand } from './cli/program.js';
+
+const stop = new AbortController();
+for (const name of ['SIGTERM', 'SIGINT'] as const) {
+  process.once(name, () => {
+    stop.abort(new Error(name));
+    // A second signal means: now.
+    process.once(name, () => process.exit(130));
+  });
+}
+// A reader that left (`tracegrade score ... | head`) is no error of ours.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
+
+const sink = (stream: NodeJS.WriteStream) => ({
+  write: (text: string) => stream.write(text),
+  isTTY: stream.isTTY === true,
+  columns: stream.columns as number | undefined,
+});
+
+const status = await runCommand(process.argv.slice(2), {
+  stdout: sink(process.stdout),
+  stderr: sink(process.stderr),
+  stdin: process.stdin,
+  env: process.env,
+  pid: process.pid,
+  nodeVersion: process.version,
+  isAlive,
+  nowMs: () => Date.now(),
+  random: () => Math.random(),
+  stop: stop.signal,
+});
+// Output to a pipe is written asynchronously; exit only when it has left.
+process.stdout.write('', () => process.stderr.write('', () => process.exit(status)));
+
+/** Signal 0 only asks; EPERM means that it is there and somebody else's. */
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}

@@ -1,0 +1,102 @@
+import { expect, test } from 'vitest';
+import { configKeys, readConfig, type ConfigInput } from '../../src/config.js';
+
+const read = (input: Partial<ConfigInput>) => readConfig({ env: {}, sets: [], ...input });
+
+function configOf(input: Partial<ConfigInput>) {
+  const result = read(input);
+  if (!result.ok) throw new Error(JSON.stringify(result.faults));
+  return result.config;
+}
+
+function faultsOf(input: Partial<ConfigInput>): string[] {
+  const result = read(input);
+  return result.ok ? [] : result.faults.map((fault) => `${fault.path}: ${fault.message}`);
+}
+
+test('has a default for every key', () => {
+  const config = configOf({});
+
+  expect(config.receive.http).toMatchObject({ host: '127.0.0.1', port: 4318, tokens: [] });
+  expect(config.assemble).toMatchObject({ quietMs: 5000, lateMs: 15_000, orphanMs: 600_000, maxTurnMs: 3_600_000 });
+  expect(config.store).toMatchObject({ url: 'embedded', database: 'tracegrade' });
+  expect(config.estimate).toEqual({ k: [1, 3, 5, 10], prior: { a: 1, b: 1 }, level: 0.95 });
+});
+
+test('lets --set win over the environment and the environment over the file', () => {
+  const file = { name: 'tracegrade.yaml', text: 'assemble: { quietMs: 1, lateMs: 1, orphanMs: 10 }' };
+
+  const { assemble } = configOf({
+    file,
+    env: { TRACEGRADE_ASSEMBLE__LATE_MS: '2', TRACEGRADE_ASSEMBLE__QUIETMS: '2' },
+    sets: ['assemble.quietMs=3'],
+  });
+
+  expect(assemble).toMatchObject({ orphanMs: 10, lateMs: 2, quietMs: 3 });
+});
+
+test('reads lists out of --set and the environment as YAML', () => {
+  expect(configOf({ sets: ['estimate.k=[1, 2]'] }).estimate.k).toEqual([1, 2]);
+  expect(configOf({ env: { TRACEGRADE_RECEIVE__HTTP__TOKENS: '[a, b]' } }).receive.http.tokens).toEqual(['a', 'b']);
+});
+
+test('keeps text as text where text is asked for', () => {
+  expect(configOf({ env: { TRACEGRADE_STORE__PASSWORD: '0123' } }).store.password).toBe('0123');
+});
+
+test('substitutes environment variables in the file and names those that are missing', () => {
+  const text =
+    'store: { password: "${CH_PASSWORD}", username: "${CH_USER:-reader}" }\nreceive: { http: { port: "${PORT}" } }';
+
+  const config = configOf({ file: { name: 'f', text }, env: { CH_PASSWORD: 's3', PORT: '4320' } });
+
+  expect(config.store).toMatchObject({ password: 's3', username: 'reader' });
+  expect(config.receive.http.port).toBe(4320);
+  expect(faultsOf({ file: { name: 'f', text }, env: { PORT: '1' } })).toEqual([
+    'store.password: the environment has no CH_PASSWORD',
+  ]);
+});
+
+test('lists all faults at once, with the value found and the key meant', () => {
+  const faults = faultsOf({
+    file: { name: 'f', text: 'assemble: { quietMs: -5, lateMS: 3 }\nnonsense: 1' },
+    env: { TRACEGRADE_NOPE: '1' },
+    sets: ['estimate.level=2', 'broken'],
+  });
+
+  expect(faults).toHaveLength(6);
+  expect(faults.join('\n')).toContain('assemble.quietMs: Too small: expected number to be >0, got -5');
+  expect(faults.join('\n')).toContain('assemble.lateMS: is no configuration key; did you mean assemble.lateMs?');
+  expect(faults.join('\n')).toContain('TRACEGRADE_NOPE: names no configuration key');
+});
+
+test('never repeats a secret in a fault', () => {
+  const faults = faultsOf({
+    file: { name: 'f', text: 'store: { password: [hunter2] }\nreceive: { http: { tokens: hunter2 } }' },
+  });
+
+  expect(faults).toHaveLength(2);
+  expect(faults.join()).not.toContain('hunter2');
+});
+
+test('warns of a secret that stands in the file', () => {
+  const result = read({ file: { name: 'f.yaml', text: 'store: { password: hunter2 }' } });
+
+  expect(result.ok && result.warnings.map((warning) => warning.path)).toEqual(['store.password']);
+});
+
+test('refuses to listen beyond loopback without a token unless told to', () => {
+  expect(faultsOf({ sets: ['receive.http.host=0.0.0.0'] })).toHaveLength(1);
+  expect(faultsOf({ sets: ['receive.http.host=0.0.0.0', 'receive.http.tokens=[t]'] })).toEqual([]);
+  expect(faultsOf({ sets: ['receive.http.host=0.0.0.0', 'receive.http.allowUnauthenticated=true'] })).toEqual([]);
+  expect(faultsOf({ sets: ['receive.http.host=::1'] })).toEqual([]);
+});
+
+test('does not let a key reach a prototype', () => {
+  expect(faultsOf({ sets: ['__proto__.polluted=1', 'assemble.constructor.x=1'] }).length).toBeGreaterThan(0);
+  expect(({} as { polluted?: number }).polluted).toBeUndefined();
+});
+
+test('describes every key', () => {
+  for (const key of configKeys()) expect(key.description, key.path.join('.')).not.toBe('');
+});
