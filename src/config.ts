@@ -201,7 +201,11 @@ export const configSchema = z.strictObject({
   receive,
   assemble,
   conversation: z
-    .strictObject({ idleMs: ms('A conversation is closed when idle for this long.').default(900_000) })
+    .strictObject({
+      idleMs: ms(
+        'A conversation is closed when idle for this long. Read by the rollup, which this version does not have yet.',
+      ).default(900_000),
+    })
     .prefault({}),
   score,
   estimate,
@@ -335,7 +339,7 @@ function assign(tree: Tree, path: readonly string[], value: string, source: stri
     return;
   }
   // A text such as `12345` for a key that takes text is meant as text.
-  if (leafKind(path) === 'string' && parsed !== null && typeof parsed !== 'object') parsed = value;
+  if (leafKind(path) === 'string' && (typeof parsed === 'number' || typeof parsed === 'boolean')) parsed = value;
   let node = tree;
   for (const key of path.slice(0, -1)) {
     if (FORBIDDEN.has(key)) return void faults.push({ path: source, message: 'names no configuration key' });

@@ -42,6 +42,7 @@ test('reads lists out of --set and the environment as YAML', () => {
 
 test('keeps text as text where text is asked for', () => {
   expect(configOf({ env: { TRACEGRADE_STORE__PASSWORD: '0123' } }).store.password).toBe('0123');
+  expect(configOf({ sets: ['dataDir="/tmp/a: b"'] }).dataDir).toBe('/tmp/a: b');
 });
 
 test('substitutes environment variables in the file and names those that are missing', () => {
