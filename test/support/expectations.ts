@@ -2,7 +2,7 @@ import { canonicalJson, type Json } from '../../src/model/json.js';
 import type { CoverageFlag, Interaction, ToolCall } from '../../src/model/interaction.js';
 
 /** A tool call in an `expect.json`. `result` absent: the call failed; null: not captured. */
-export interface ExpectedTool {
+interface ExpectedTool {
   readonly name: string;
   readonly arguments: Json;
   readonly result?: Json;
@@ -15,7 +15,7 @@ export interface ExpectedTool {
 }
 
 /** A turn in an `expect.json`; null = not captured. */
-export interface ExpectedInteraction {
+interface ExpectedInteraction {
   readonly query: string | null;
   readonly answer: string | null;
   readonly tools: readonly ExpectedTool[] | null;
@@ -23,7 +23,7 @@ export interface ExpectedInteraction {
 }
 
 /** One conversation of an `expect.json`. */
-export interface ExpectedConversation {
+interface ExpectedConversation {
   /** null: none was recorded, so each trace is a conversation of its own. */
   readonly conversation_id: string | null;
   readonly interactions: readonly ExpectedInteraction[];
@@ -40,7 +40,7 @@ export interface Expected extends Partial<ExpectedConversation> {
   readonly conversations?: readonly ExpectedConversation[];
 }
 
-export function expectedConversations(expected: Expected): readonly ExpectedConversation[] {
+function expectedConversations(expected: Expected): readonly ExpectedConversation[] {
   if (expected.conversations !== undefined) return expected.conversations;
   return expected.interactions === undefined ? [] : [expected as ExpectedConversation];
 }
@@ -166,7 +166,7 @@ function compareTool(call: ToolCall, expected: ExpectedTool): string[] {
 }
 
 /** Equal as JSON; a text and the value that it is the JSON of count as equal. */
-export function sameValue(actual: Json, expected: Json): boolean {
+function sameValue(actual: Json, expected: Json): boolean {
   if (canonicalJson(actual) === canonicalJson(expected)) return true;
   return typeof actual === 'string' && typeof expected !== 'string' && parses(actual, expected);
 }

@@ -39,6 +39,7 @@ export function temporaryDir(): string {
 
 /** A store, and beside it what it does not let others do: change its tables. */
 export interface TestStore extends Store {
+  readonly dataDir: string;
   command(sql: string): Promise<void>;
 }
 
@@ -52,7 +53,11 @@ export async function freshStore(changes: Partial<StoreConfig> = {}): Promise<Te
     await store.close();
   });
   await store.migrate();
-  return { ...store, command: (sql) => engine.command(sql.replaceAll('{db}', config.database)) };
+  return {
+    ...store,
+    dataDir: config.dataDir,
+    command: (sql) => engine.command(sql.replaceAll('{db}', config.database)),
+  };
 }
 
 export interface Turn extends Partial<Interaction> {

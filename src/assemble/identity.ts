@@ -1,0 +1,111 @@
+import { RESOURCE_RANK, type AgentSpan, type Fact, type Ranked, type SpanFacts } from '../model/agent-span.js';
+import type { Turn } from '../model/turn.js';
+import type { ModelCall } from './model-calls.js';
+import type { TurnTree } from './turn-tree.js';
+
+type TextFact = Extract<
+  Fact,
+  'conversationId' | 'userId' | 'agentName' | 'agentVersion' | 'environment' | 'task' | 'model' | 'caseId'
+>;
+
+/** The best source of a row over several spans: each source is looked for on all of them before the next is tried. */
+function bestOf<F extends Fact>(spans: readonly AgentSpan[], fact: F): Ranked<SpanFacts[F]> | undefined {
+  let best: Ranked<SpanFacts[F]> | undefined;
+  for (const span of spans) {
+    const reading = span.read(fact);
+    if (reading !== undefined && (best === undefined || reading.rank < best.rank)) best = reading;
+  }
+  return best;
+}
+
+export function bestText(spans: readonly AgentSpan[], fact: TextFact): string | null {
+  return bestOf(spans, fact)?.value ?? null;
+}
+
+export interface ConversationIdentity {
+  readonly id: string;
+  readonly source: 'recorded' | 'synthetic';
+  readonly aliases: readonly string[];
+}
+
+/** A span of an HTTP or RPC layer, of which no dialect says that it is an agent's. */
+function isTransport(span: AgentSpan): boolean {
+  return span.dialect === null && (span.span.kind === 2 || span.span.kind === 3);
+}
+
+/**
+ * The conversation that a turn belongs to: the id that its outermost span records, since an application that sets one
+ * on its own outer span means it. HTTP and RPC spans come after all others, the resource last; without any the trace
+ * is its own conversation.
+ */
+export function conversationOf(turn: Turn): ConversationIdentity {
+  const spans = [...turn.ancestors, ...turn.spans];
+  const inOrder = [...spans.filter((span) => !isTransport(span)), ...spans.filter(isTransport)];
+  const ids = new Set<string>();
+  for (const span of inOrder) {
+    const reading = span.read('conversationId');
+    if (reading !== undefined && reading.rank < RESOURCE_RANK) ids.add(reading.value);
+  }
+  const onResource = spans.map((span) => span.read('conversationId')?.value).find((id) => id !== undefined);
+  const [id, ...aliases] = ids.size > 0 ? ids : onResource === undefined ? [] : [onResource];
+  return id === undefined
+    ? { id: turn.traceId, source: 'synthetic', aliases: [] }
+    : { id, source: 'recorded', aliases };
+}
+
+export interface AgentIdentity {
+  readonly name: string;
+  /** false: no span names an agent, and the name is the service's. */
+  readonly captured: boolean;
+}
+
+const RUN_SUFFIX = /\.(?:run|workflow|kickoff)$/;
+const UNKNOWN_SERVICE = 'unknown_service';
+
+/** The agent that a turn is filed under: the root's, else the first that ran; never one that runs inside a tool. */
+export function agentOfTurn(turn: Turn, tree: TurnTree): AgentIdentity {
+  const recorded = bestText(
+    turn.spans.filter((span) => !tree.underTool(span)),
+    'agentName',
+  );
+  if (recorded !== null) return { name: recorded, captured: true };
+  const root = turn.root;
+  if (root !== null && (root.kind === 'agent' || root.kind === 'workflow')) {
+    const name = root.span.name.replace(RUN_SUFFIX, '').trim();
+    if (name !== '') return { name, captured: true };
+  }
+  const service = (root ?? turn.spans[0])?.span.resource.attributes.get('service.name');
+  return { name: typeof service === 'string' && service !== '' ? service : UNKNOWN_SERVICE, captured: false };
+}
+
+/** The name of an agent's span. */
+export function agentNameOf(agent: AgentSpan): string | null {
+  return agent.read('agentName')?.value ?? (agent.span.name.replace(RUN_SUFFIX, '').trim() || null);
+}
+
+/** The model that answered; else one that was asked, else what the spans of agents say. */
+export function modelOfTurn(turn: Turn, models: readonly ModelCall[]): string | null {
+  const own = models.filter((model) => !model.underTool);
+  const candidates = [
+    ...own.filter((model) => !model.failed).toReversed(),
+    ...models.filter((model) => !model.failed).toReversed(),
+    ...models,
+  ];
+  for (const model of candidates) {
+    const name = model.read('model');
+    if (name !== undefined) return name;
+  }
+  return bestText(turn.spans, 'model');
+}
+
+/** Tokens of the model calls; what agents sum up counts only where no model call has any. */
+export function tokensOfTurn(
+  turn: Turn,
+  models: readonly ModelCall[],
+  fact: 'inputTokens' | 'outputTokens',
+): number | null {
+  const counts = models.map((model) => model.read(fact)).filter((count) => count !== undefined);
+  if (counts.length > 0) return counts.reduce((sum, count) => sum + count, 0);
+  const summed = turn.spans.find((span) => span.kind !== 'llm' && span.read(fact) !== undefined);
+  return summed?.read(fact)?.value ?? null;
+}

@@ -1,0 +1,87 @@
+import type { AgentSpan } from '../model/agent-span.js';
+import type { Interaction, ToolCall } from '../model/interaction.js';
+import type { Turn } from '../model/turn.js';
+import { coverageOf } from './coverage.js';
+import { expectationOf, groundTruthSpans } from './ground-truth.js';
+import { agentNameOf, agentOfTurn, bestText, conversationOf, modelOfTurn, tokensOfTurn } from './identity.js';
+import { modelCalls } from './model-calls.js';
+import { findAnswer, findQuery } from './query-answer.js';
+import { findToolCalls, milliseconds } from './tool-calls.js';
+import { TurnTree } from './turn-tree.js';
+
+/**
+ * Reads what happened in a turn off its spans: facts only, no judgement. The same spans give the same interaction,
+ * in whatever order they arrived.
+ */
+export function buildInteraction(turn: Turn): Interaction {
+  const { root, spans } = turn;
+  const tree = new TurnTree(turn);
+  const models = modelCalls(spans, tree);
+  const agent = agentOfTurn(turn, tree);
+  const conversation = conversationOf(turn);
+  const ownerName = (owner: AgentSpan | null): string | null =>
+    owner !== null && owner !== root ? agentNameOf(owner) : agent.captured ? agent.name : null;
+  const found = findToolCalls(spans, tree, models, root, ownerName);
+  const toolCalls: ToolCall[] = found.calls.map(({ agent: owner, ...call }, position) => {
+    const name = ownerName(owner);
+    return { ...call, position, owner: name, byRoot: name === null || name === agent.name };
+  });
+  const query = findQuery(root, spans, tree, models);
+  const answer = findAnswer(root, spans, tree, models);
+  const truth = groundTruthSpans(turn);
+  return {
+    interactionId: `${turn.traceId}-${turn.rootSpanId}`,
+    traceId: turn.traceId,
+    rootSpanId: turn.rootSpanId,
+    conversationId: conversation.id,
+    conversationIdSource: conversation.source,
+    conversationAliases: conversation.aliases,
+    userId: bestText([...turn.ancestors, ...spans], 'userId'),
+    assistantId: agent.name,
+    agentVersion: bestText(spans, 'agentVersion'),
+    environment: bestText(spans, 'environment'),
+    task: bestText(truth, 'task'),
+    caseId: bestText(truth, 'caseId'),
+    model: modelOfTurn(turn, models),
+    dialect: root?.dialect ?? spans.find((span) => span.dialect !== null)?.dialect ?? 'none',
+    ...times(turn),
+    revision: evidence([...turn.ancestors, ...spans]),
+    openTop: turn.openTop,
+    inputTokens: tokensOfTurn(turn, models, 'inputTokens'),
+    outputTokens: tokensOfTurn(turn, models, 'outputTokens'),
+    query: query.text,
+    answer: answer.text,
+    interrupted: toolCalls.some((call) => call.pending) || (answer.text === null && spans.some(waits)),
+    toolCalls,
+    handoffs: found.handoffs,
+    coverage: coverageOf(turn, {
+      query,
+      answer,
+      calls: toolCalls,
+      callsIncomplete: found.incomplete,
+      agentCaptured: agent.captured,
+      conversationRecorded: conversation.source === 'recorded',
+    }),
+    expectation: expectationOf(turn),
+  };
+}
+
+function waits(span: AgentSpan): boolean {
+  return span.kind !== 'tool' && (span.read('toolFailure')?.value.interrupt ?? false);
+}
+
+/** The root's start once it was seen, whatever other hosts' clocks say; the last end of any span. */
+function times(turn: Turn): Pick<Interaction, 'startedAtMs' | 'endedAtMs'> {
+  const starts = turn.spans.map(({ span }) => span.startUnixNano);
+  const start = turn.root?.span.startUnixNano ?? starts.reduce((a, b) => (b < a ? b : a));
+  const end = turn.spans
+    .map(({ span }) => (span.endUnixNano === 0n ? span.startUnixNano : span.endUnixNano))
+    .reduce((a, b) => (b > a ? b : a), start);
+  return { startedAtMs: milliseconds(start), endedAtMs: milliseconds(end) };
+}
+
+/** The sum over the distinct spans behind a row of 2 for an ended and 1 for an unended one: more evidence wins. */
+function evidence(spans: readonly AgentSpan[]): number {
+  const seen = new Map(spans.map(({ span }) => [span.spanId, span.endUnixNano === 0n ? 1 : 2]));
+  return [...seen.values()].reduce((sum, weight) => sum + weight, 0);
+}

@@ -1,0 +1,273 @@
+import type { AgentSpan } from '../model/agent-span.js';
+import { canonicalJson } from '../model/json.js';
+import type { Message, RecordedArguments, ToolCallPart, ToolResultPart } from '../model/message.js';
+import { lastUserText, lastUserTextIndex, messageText } from '../model/message-text.js';
+import { compareBigint, type ModelCall } from './model-calls.js';
+import type { ToolRun } from './tool-runs.js';
+
+/** A call as messages tell it: asked for in a model's output, or seen only in a later history. */
+export class IssuedCall {
+  /** The same call wherever it says something new, the model's own output first. */
+  readonly parts: ToolCallPart[] = [];
+  readonly runs: ToolRun[] = [];
+  name = '';
+  id: string | undefined;
+  result: ToolResultPart | undefined;
+
+  constructor(
+    /** The model call that asked for it, if it was recorded. */
+    readonly by: ModelCall | null,
+    readonly agent: AgentSpan | null,
+    /** Place in the order of issue. */
+    readonly orderNano: bigint,
+    readonly orderIndex: number,
+    /** Asked for by an attempt that failed: it counts only when it was carried out. */
+    readonly tentative: boolean,
+  ) {}
+}
+
+const KEYS = new WeakMap<RecordedArguments, string | null>();
+
+/** Arguments as one comparable text; null when there is no value to compare. */
+export function argumentsKey(args: RecordedArguments): string | null {
+  let key = KEYS.get(args);
+  if (key === undefined) {
+    key = args.status === 'captured' ? canonicalJson(args.value) : null;
+    KEYS.set(args, key);
+  }
+  return key;
+}
+
+/** The calls of a turn, found by what a copy of one elsewhere may still show: id, arguments, or only the name. */
+class IssuedCalls {
+  readonly all: IssuedCall[] = [];
+  private readonly byId = new Map<string, IssuedCall[]>();
+  private readonly byArguments = new Map<string, IssuedCall[]>();
+  private readonly byName = new Map<string, IssuedCall[]>();
+  private readonly withoutArguments = new Map<string, IssuedCall[]>();
+
+  issue(call: IssuedCall, part: ToolCallPart): IssuedCall {
+    this.all.push(call);
+    call.name = part.name;
+    append(this.byName, part.name, call);
+    if (argumentsKey(part.arguments) === null) append(this.withoutArguments, part.name, call);
+    this.learn(call, part);
+    return call;
+  }
+
+  /** Adds what a copy of the call tells beyond what is known. */
+  learn(call: IssuedCall, part: ToolCallPart): void {
+    const key = argumentsKey(part.arguments);
+    const newId = call.id === undefined && part.id !== undefined;
+    const newArguments = key !== null && !call.parts.some((known) => argumentsKey(known.arguments) === key);
+    if (call.parts.length > 0 && !newId && !newArguments) return;
+    call.parts.push(part);
+    if (call.name === '') {
+      call.name = part.name;
+      append(this.byName, part.name, call);
+    }
+    if (newId) {
+      call.id = part.id;
+      append(this.byId, part.id, call);
+    }
+    if (newArguments) append(this.byArguments, `${call.name}\n${key}`, call);
+  }
+
+  /** The known call that a part seen elsewhere is a copy of; none that `used` holds. */
+  find(part: ToolCallPart, used: ReadonlySet<IssuedCall>, agent: AgentSpan | null): IssuedCall | undefined {
+    const key = argumentsKey(part.arguments);
+    const sameKey = (call: IssuedCall) =>
+      key !== null && call.parts.some((known) => argumentsKey(known.arguments) === key);
+    const named = (call: IssuedCall) => call.name === part.name || call.name === '' || part.name === '';
+    // Two different ids say that these are two calls, unless their arguments say otherwise.
+    const noOtherId = (call: IssuedCall) => part.id === undefined || call.id === undefined || call.id === part.id;
+    const pick = (list: readonly IssuedCall[] | undefined, test: (call: IssuedCall) => boolean) =>
+      pickFree(list ?? [], used, agent, test);
+    const sameId = part.id === undefined ? undefined : this.byId.get(part.id);
+    const sameArguments = key === null ? undefined : this.byArguments.get(`${part.name}\n${key}`);
+    return (
+      pick(sameId, (call) => named(call) && sameKey(call)) ??
+      pick(sameId, named) ??
+      pick(sameArguments, noOtherId) ??
+      pick((key === null ? this.byName : this.withoutArguments).get(part.name), noOtherId) ??
+      pick(sameArguments, () => true)
+    );
+  }
+}
+
+function append(map: Map<string, IssuedCall[]>, key: string, call: IssuedCall): void {
+  const list = map.get(key);
+  if (list === undefined) map.set(key, [call]);
+  else list.push(call);
+}
+
+/** The first free call that passes, preferably of the same agent and not of a failed attempt. */
+function pickFree(
+  list: readonly IssuedCall[],
+  used: ReadonlySet<IssuedCall>,
+  agent: AgentSpan | null,
+  test: (call: IssuedCall) => boolean,
+): IssuedCall | undefined {
+  let best: IssuedCall | undefined;
+  let bestScore = -1;
+  for (const call of list) {
+    if (used.has(call) || !test(call)) continue;
+    const score = (call.agent === agent ? 1 : 0) + (call.tentative ? 0 : 2);
+    if (score === 3) return call;
+    if (score > bestScore) {
+      best = call;
+      bestScore = score;
+    }
+  }
+  return best;
+}
+
+/** All calls of a turn that its messages tell of. */
+export function issuedCalls(calls: readonly ModelCall[], agents: readonly AgentSpan[]): readonly IssuedCall[] {
+  const issued = new IssuedCalls();
+  for (const call of [...calls].sort((a, b) => compareBigint(a.endNano, b.endNano))) readOutput(call, issued);
+  readHistories(calls, issued);
+  for (const agent of agents) readAgentMessages(agent, issued);
+  return issued.all;
+}
+
+/** The calls in a model's output, with the results of those that the provider ran itself. */
+function readOutput(call: ModelCall, issued: IssuedCalls): void {
+  const waiting: Waiting[] = [];
+  let index = 0;
+  for (const part of (call.output?.messages ?? []).flatMap((message) => message.parts)) {
+    if (part.type === 'tool_call' && !isGlued(part, call)) {
+      const made = new IssuedCall(call, call.agent, call.endNano, index, call.failed);
+      waiting.push({ part, call: issued.issue(made, part) });
+      index += 1;
+    } else if (part.type === 'tool_result') {
+      const answered = takeWaiting(part, waiting);
+      if (answered !== undefined) answered.result ??= part;
+    }
+  }
+}
+
+/**
+ * Several calls that a recorder glued into one: broken arguments under a name that is made of names of offered tools.
+ * The tool spans and later histories show the calls themselves.
+ */
+function isGlued(part: ToolCallPart, call: ModelCall): boolean {
+  if (part.arguments.status !== 'malformed') return false;
+  const offered = (call.read('toolDefinitions') ?? []).map(({ name }) => name);
+  if (offered.length === 0 || offered.includes(part.name)) return false;
+  return part.name !== '' && madeOf(part.name, offered);
+}
+
+/** Is a text one or more of the names, one behind the other? */
+function madeOf(text: string, names: readonly string[]): boolean {
+  if (text.length > MAX_GLUED_LENGTH) return false;
+  const reachable = new Set([0]);
+  for (const at of reachable) {
+    for (const name of names) if (name !== '' && text.startsWith(name, at)) reachable.add(at + name.length);
+  }
+  return reachable.has(text.length);
+}
+
+const MAX_GLUED_LENGTH = 1000;
+
+/** Places of calls that only a history tells of: behind those that the model's own output lists. */
+const AFTER_OUTPUT = 1_000_000;
+
+/**
+ * What later inputs say about this turn: the results, and calls that the recorder left out of the model's output.
+ * Only messages after the turn's own question count; those before it are earlier turns.
+ */
+function readHistories(calls: readonly ModelCall[], issued: IssuedCalls): void {
+  const questions = new Map<AgentSpan | null, string | undefined>();
+  const previous = new Map<AgentSpan | null, ModelCall>();
+  for (const call of calls) {
+    const input = call.input;
+    if (input?.complete === true) {
+      if (!questions.has(call.agent)) questions.set(call.agent, lastUserText(input.messages));
+      const before = previous.get(call.agent) ?? null;
+      const own = input.messages.slice(afterQuestion(input.messages, questions.get(call.agent)));
+      readHistory(
+        own,
+        issued,
+        call.agent,
+        (index) => new IssuedCall(before, call.agent, before?.endNano ?? call.startNano, AFTER_OUTPUT + index, false),
+      );
+    }
+    if (!call.failed) previous.set(call.agent, call);
+  }
+}
+
+/** The messages of a whole run, as some frameworks put them on the agent's span. */
+function readAgentMessages(agent: AgentSpan, issued: IssuedCalls): void {
+  const output = agent.read('outputMessages')?.value;
+  if (output?.messages.some((message) => message.parts.some(({ type }) => type === 'tool_call')) !== true) return;
+  const question = lastUserText(agent.read('inputMessages')?.value.messages ?? []);
+  const own = output.messages.slice(afterQuestion(output.messages, question));
+  readHistory(own, issued, agent, (index) => new IssuedCall(null, agent, agent.span.startUnixNano, index, false));
+}
+
+/** Where this turn's own messages begin in a list that repeats the question. */
+function afterQuestion(messages: readonly Message[], question: string | undefined): number {
+  const at =
+    question === undefined
+      ? -1
+      : messages.findLastIndex((message) => message.role === 'user' && messageText(message) === question);
+  return (at >= 0 ? at : lastUserTextIndex(messages)) + 1;
+}
+
+interface Waiting {
+  readonly part: ToolCallPart;
+  readonly call: IssuedCall;
+}
+
+/** Each call in a history is one known call, at most one each, or a new one; each result goes to a call before it. */
+function readHistory(
+  messages: readonly Message[],
+  issued: IssuedCalls,
+  agent: AgentSpan | null,
+  create: (index: number) => IssuedCall,
+): void {
+  const used = new Set<IssuedCall>();
+  const waiting: Waiting[] = [];
+  let created = 0;
+  for (const part of messages.flatMap((message) => message.parts)) {
+    if (part.type === 'tool_call') {
+      let call = issued.find(part, used, agent);
+      if (call === undefined) {
+        call = issued.issue(create(created), part);
+        created += 1;
+      } else {
+        issued.learn(call, part);
+      }
+      used.add(call);
+      waiting.push({ part, call });
+    } else if (part.type === 'tool_result') {
+      const call = takeWaiting(part, waiting) ?? withoutResult(part, issued.all, used);
+      if (call !== undefined) call.result ??= part;
+    }
+  }
+}
+
+/** Takes the call that a result answers out of those that wait for one: by id, else by name, else in order. */
+function takeWaiting(result: ToolResultPart, waiting: Waiting[]): IssuedCall | undefined {
+  const byId = result.id === undefined ? -1 : waiting.findIndex(({ part }) => part.id === result.id);
+  const comparable = ({ part, call }: Waiting) =>
+    (result.id === undefined || part.id === undefined) && (result.name === undefined || result.name === call.name);
+  const at = byId >= 0 ? byId : waiting.findIndex(comparable);
+  return at < 0 ? undefined : waiting.splice(at, 1)[0]?.call;
+}
+
+/** A history may hold results without their calls. */
+function withoutResult(
+  result: ToolResultPart,
+  issued: readonly IssuedCall[],
+  used: ReadonlySet<IssuedCall>,
+): IssuedCall | undefined {
+  return issued.find(
+    (call) =>
+      call.result === undefined &&
+      !call.tentative &&
+      !used.has(call) &&
+      (result.id === undefined ? result.name === undefined || call.name === result.name : call.id === result.id),
+  );
+}

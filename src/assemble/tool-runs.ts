@@ -1,0 +1,91 @@
+import type { AgentSpan, ToolFailure } from '../model/agent-span.js';
+import type { Json } from '../model/json.js';
+import type { RecordedArguments } from '../model/message.js';
+import { overlap } from './model-calls.js';
+import type { TurnTree } from './turn-tree.js';
+
+/** One execution of a tool, from all the spans that record it: an MCP client's span inside the tool's, say. */
+export class ToolRun {
+  constructor(
+    /** The outermost first. */
+    readonly spans: readonly AgentSpan[],
+    readonly agent: AgentSpan | null,
+  ) {}
+
+  get outer(): AgentSpan {
+    return this.spans[0] as AgentSpan;
+  }
+
+  get name(): string {
+    return this.outer.read('toolName')?.value ?? '';
+  }
+
+  get callId(): string | undefined {
+    return first(this.spans, (span) => span.read('toolCallId')?.value);
+  }
+
+  /** Best source first. */
+  get arguments(): readonly RecordedArguments[] {
+    return this.spans.flatMap((span) => span.readings('toolArguments').map(({ value }) => value));
+  }
+
+  get result(): Json | undefined {
+    return first(this.spans, (span) => span.read('toolResult')?.value);
+  }
+
+  /** The failure that the outermost span tells; else that of the last span inside it. */
+  get failure(): ToolFailure | undefined {
+    const outer = this.outer.read('toolFailure')?.value;
+    return outer ?? this.spans[this.spans.length - 1]?.read('toolFailure')?.value;
+  }
+
+  get waits(): boolean {
+    return this.failure?.interrupt ?? false;
+  }
+
+  get startNano(): bigint {
+    return this.outer.span.startUnixNano;
+  }
+
+  get endNano(): bigint {
+    return this.outer.span.endUnixNano;
+  }
+
+  /** Do two runs share a moment? */
+  overlaps(other: ToolRun): boolean {
+    return overlap(this.outer, other.outer);
+  }
+}
+
+function first<T>(spans: readonly AgentSpan[], read: (span: AgentSpan) => T | undefined): T | undefined {
+  for (const span of spans) {
+    const value = read(span);
+    if (value !== undefined) return value;
+  }
+  return undefined;
+}
+
+/** The tool runs of a turn in order of start. A tool span directly inside another of the same name is one run with it. */
+export function toolRuns(spans: readonly AgentSpan[], tree: TurnTree): readonly ToolRun[] {
+  const runOf = new Map<AgentSpan, AgentSpan[]>();
+  const tools = spans.filter((span) => span.kind === 'tool' && !span.pseudoTool);
+  for (const span of tools) runOf.set(span, [span]);
+  for (const span of tools) {
+    const outer = outermostSame(span, tree);
+    if (outer === span) continue;
+    runOf.get(outer)?.push(span);
+    runOf.delete(span);
+  }
+  return [...runOf.values()].map((members) => new ToolRun(members, tree.agent(members[0] as AgentSpan)));
+}
+
+function outermostSame(span: AgentSpan, tree: TurnTree): AgentSpan {
+  const name = span.read('toolName')?.value;
+  let outer = span;
+  for (;;) {
+    const above = tree.above(outer);
+    if (above?.kind !== 'tool' || above.pseudoTool || above.read('toolName')?.value !== name || above === span)
+      return outer;
+    outer = above;
+  }
+}

@@ -1,0 +1,7 @@
+import type { Dialect } from '../dialect.js';
+import { common } from './common.js';
+import { openinference } from './openinference.js';
+import { otelGenai } from './otel-genai.js';
+
+/** All dialects that are read. A new dialect is a new file and one line here. */
+export const DIALECTS: readonly Dialect[] = [openinference, otelGenai, common];
