@@ -1,0 +1,129 @@
+import type { Expectation, ExpectedCall } from '../../model/expectation.js';
+import type { Interaction, ToolCall } from '../../model/interaction.js';
+import type { Json } from '../../model/json.js';
+import type { Score } from '../../model/score.js';
+import { comparisonOf, differingKeys } from '../argument-match.js';
+import type { MadeCall, ToolAssessment, ToolRules } from '../assess-tools.js';
+import { assessTools } from '../assess-tools.js';
+import { partialFlag, waitsForPerson } from '../coverage.js';
+import { abstain, brief, briefly, decided } from '../make-score.js';
+import type { ScoringPolicy } from '../policy.js';
+import { UNNAMED } from '../tool-correctness.js';
+import { violationsOf } from './policy.js';
+
+/**
+ * Criterion `tools`: the calls that were made against the expected ones (`assessTools`).
+ *
+ * Details: `selection`, `parameters`, `sequence`, `utilization` (0..1, null: does not apply), `missing` and `extra`
+ * (how many calls) with `missing_tools` and `extra_tools` (their names, as often as they occur), `mode`, and `matches` (per expected call: the position of the made
+ * call, its similarity, the keys that differ).
+ *
+ * What was not captured is never wrong. An interaction recorded in part abstains, unless something forbidden was done;
+ * one whose tool calls were not all captured abstains when calls are missing; so does one in which arguments that were
+ * not captured decide the value.
+ */
+export function scoreTools(interaction: Interaction, expectation: Expectation | null, policy: ScoringPolicy): Score {
+  if (!policy.enabled.tools) return abstain('tools', 'disabled', 'switched off');
+  const expected = expectation?.tools;
+  if (expected === undefined) return abstain('tools', 'no_expectation', 'nobody said which tools are expected');
+
+  const calls = interaction.toolCalls.filter((call) => policy.tools.owners === 'all' || call.byRoot);
+  const made = calls.map(madeCall);
+  const mode = expectation?.mode ?? policy.tools.mode;
+  const match = expectation?.argumentsMatch ?? policy.tools.arguments.match;
+  const rules: ToolRules = { ...policy.tools, mode, arguments: { ...policy.tools.arguments, match } };
+  const assessment = assessTools(made, expected, rules, expectation?.resultsUsed);
+  const differing = differingOf(assessment, made, expected, rules);
+  const details = detailsOf(assessment, calls, mode, differing);
+
+  const part = partialFlag(interaction);
+  if (part !== undefined) {
+    const forbidden = violationsOf(interaction, expectation, policy).map(({ tool }) => tool);
+    if (forbidden.length > 0) {
+      const reason = `forbidden: ${briefly([...new Set(forbidden)])}; recorded only in part (${part})`;
+      return decided('tools', 0, false, reason, details);
+    }
+    return abstain('tools', 'not_captured', `recorded only in part (${part}), so nothing absent is wrong`, details);
+  }
+  if (waitsForPerson(interaction)) return abstain('tools', 'interrupted', 'waits for a person', details);
+  if (assessment.missing.length > 0 && interaction.coverage.includes('tool_calls_not_captured')) {
+    return abstain(
+      'tools',
+      'not_captured',
+      `not seen, but tool calls were not all captured: ${briefly(assessment.missing)}`,
+      details,
+    );
+  }
+  if (assessment.undecided && rules.weights.parameters > 0) {
+    return abstain('tools', 'not_captured', 'the arguments of an expected call were not captured', details);
+  }
+  if (assessment.overall === null) {
+    return abstain('tools', 'not_captured', 'no part that has a weight applies', details);
+  }
+  return decided('tools', assessment.overall, assessment.passed, reasonOf(assessment, calls, mode, differing), details);
+}
+
+function madeCall(call: ToolCall): MadeCall {
+  const known = call.argumentsStatus === 'captured' || call.argumentsStatus === 'malformed';
+  return { name: call.name === '' ? UNNAMED : call.name, arguments: known ? call.arguments : undefined };
+}
+
+/** For each pair of calls, the keys that are not as expected. */
+type Differing = readonly (readonly string[])[];
+
+function differingOf(
+  assessment: ToolAssessment,
+  made: readonly MadeCall[],
+  expected: readonly ExpectedCall[],
+  rules: ToolRules,
+): Differing {
+  return assessment.matches.map((match) => {
+    const call = match.made === null ? undefined : made[match.made];
+    const wanted = expected[match.expected];
+    if (match.similarity === 1 || call?.arguments === undefined || !wanted?.arguments) return [];
+    return differingKeys(wanted.arguments, call.arguments, comparisonOf(wanted.name, rules.arguments));
+  });
+}
+
+function detailsOf(
+  assessment: ToolAssessment,
+  calls: readonly ToolCall[],
+  mode: string,
+  differing: Differing,
+): { readonly [key: string]: Json } {
+  const { selection, parameters, sequence, utilization, missing, extra, undecided } = assessment;
+  return {
+    selection,
+    parameters: undecided ? null : parameters,
+    sequence,
+    utilization,
+    missing: missing.length,
+    extra: extra.length,
+    missing_tools: missing,
+    extra_tools: extra,
+    mode,
+    matches: assessment.matches.map((match, i) => ({
+      expected: match.expected,
+      position: match.made === null ? null : (calls[match.made]?.position ?? null),
+      similarity: match.similarity,
+      differing: differing[i] ?? [],
+    })),
+  };
+}
+
+function reasonOf(assessment: ToolAssessment, calls: readonly ToolCall[], mode: string, differing: Differing): string {
+  const said: string[] = [];
+  if (assessment.missing.length > 0) said.push(`not called: ${briefly(assessment.missing)}`);
+  if (assessment.extra.length > 0) said.push(`not expected: ${briefly(assessment.extra)}`);
+  assessment.matches.forEach((match, i) => {
+    const keys = differing[i] ?? [];
+    if (match.made === null || keys.length === 0 || said.length > 4) return;
+    said.push(`${brief(calls[match.made]?.name ?? UNNAMED)}: ${briefly(keys)} not as expected`);
+  });
+  if (assessment.sequence !== null && assessment.sequence < 1 && assessment.missing.length === 0) {
+    said.push('called in another order');
+  }
+  if (assessment.utilization === 0) said.push('the answer does not use the results');
+  if (said.length > 0) return mode === 'exact_order' ? `exact order required; ${said.join('; ')}` : said.join('; ');
+  return calls.length === 0 ? 'no call expected, none made' : 'called as expected';
+}

@@ -1,0 +1,63 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { readDatasetFile } from '../../../src/score/dataset-files.js';
+
+let folder: string;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'tracegrade-datasets-'));
+});
+
+afterAll(async () => {
+  await rm(folder, { recursive: true });
+});
+
+const dataset = (id: string) => ({
+  session_id: id,
+  conversation: [{ qa_id: id, query: 'x'.repeat(100), ground_truth_assistant: '1' }],
+});
+
+async function read(name: string, content: string) {
+  const path = join(folder, name);
+  await writeFile(path, content);
+  const { turns, faults } = await readDatasetFile(path);
+  const shorten = (place: string) => place.replace(folder, '');
+  return {
+    ids: turns.map(({ caseId }) => caseId),
+    faults: faults.map(({ place, problem }) => ({ place: shorten(place), problem })),
+  };
+}
+
+test('reads one JSON text', async () => {
+  expect(await read('one.json', JSON.stringify([dataset('a'), dataset('b')], null, 2))).toEqual({
+    ids: ['a', 'b'],
+    faults: [],
+  });
+});
+
+test('reads JSONL over many chunks, names the line of a fault and goes on', async () => {
+  const lines = Array.from({ length: 2000 }, (_, i) => JSON.stringify(dataset(`d${i}`)));
+  lines[1499] = '{"session_id": ';
+
+  const { ids, faults } = await read('many.jsonl', `${lines.join('\n')}\n\n`);
+
+  expect(ids).toHaveLength(1999);
+  expect(ids.at(-1)).toBe('d1999');
+  expect(faults).toEqual([{ place: '/many.jsonl:1500', problem: 'not JSON (cut off?)' }]);
+});
+
+test('a line end of Windows, and no line end at the end', async () => {
+  expect(await read('dos.ndjson', `${JSON.stringify(dataset('a'))}\r\n${JSON.stringify(dataset('b'))}`)).toEqual({
+    ids: ['a', 'b'],
+    faults: [],
+  });
+});
+
+test('a file that cannot be read is a fault', async () => {
+  expect((await readDatasetFile(join(folder, 'none.jsonl'))).faults).toEqual([
+    { place: join(folder, 'none.jsonl'), problem: 'cannot be read: ENOENT' },
+  ]);
+  expect((await readDatasetFile(folder)).faults).toEqual([{ place: folder, problem: 'cannot be read: EISDIR' }]);
+});
