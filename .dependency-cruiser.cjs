@@ -30,7 +30,10 @@ module.exports = {
       name: 'pure-rooms-touch-no-world',
       comment: 'interpret, assemble, score, estimate and model do no input or output.',
       severity: 'error',
-      from: { path: '^src/(model|interpret|assemble|score|estimate)/', pathNot: '^src/(model/loopback|score/dataset-files)\\.ts$' },
+      from: {
+        path: '^src/(model|interpret|assemble|score|estimate)/',
+        pathNot: '^src/(model/loopback|score/dataset-files)\\.ts$',
+      },
       to: {
         dependencyTypes: ['core'],
         path: '^(node:)?(fs|fs/promises|http|https|net|child_process|os|timers|timers/promises|worker_threads|dns|tls)$',

@@ -45,7 +45,7 @@ export interface PipelineDeps {
    */
   store(graded: Graded): Promise<Outcome>;
   /** These entries of the log are no longer needed. */
-  release(offsets: readonly Offset[]): void;
+  readonly release: (offsets: readonly Offset[]) => void;
 }
 
 export interface Pipeline {

@@ -52,9 +52,9 @@ export interface WorkerSettings {
 export interface WorkerDeps {
   readonly events: Events;
   readonly registry: Registry;
-  nowMs(): number;
-  random(): number;
-  isAlive(pid: number): boolean;
+  readonly nowMs: () => number;
+  readonly random: () => number;
+  readonly isAlive: (pid: number) => boolean;
 }
 
 export interface Worker {

@@ -18,11 +18,11 @@ export interface Io {
   /** `v20.19.0`. */
   readonly nodeVersion: string;
   /** Does a process with this id run on this machine? */
-  isAlive(pid: number): boolean;
+  readonly isAlive: (pid: number) => boolean;
   /** Milliseconds since the Unix epoch. */
-  nowMs(): number;
+  readonly nowMs: () => number;
   /** 0 <= x < 1. */
-  random(): number;
+  readonly random: () => number;
   /** Aborted by SIGTERM or SIGINT. */
   readonly stop: AbortSignal;
 }

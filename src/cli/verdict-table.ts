@@ -81,7 +81,6 @@ function why(verdict: Verdict): string {
 
 /** One line of at most `width` characters. Control characters would move a terminal's cursor. */
 function cut(text: string, width: number): string {
-  // eslint-disable-next-line no-control-regex
   const line = text.replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' ').trim();
   const characters = [...line];
   return characters.length <= width ? line : `${characters.slice(0, width - 1).join('')}…`;

@@ -1,11 +1,3 @@
-/** What one series of conversations is: conversations of different series are never counted together. */
-export interface Series {
-  readonly assistantId: string;
-  readonly agentVersion: string | null;
-  readonly environment: string | null;
-  readonly policy: string;
-}
-
 /** The prior of the success rate: Beta(a, b), a > 0 and b > 0. */
 export interface BetaPrior {
   readonly a: number;

@@ -30,8 +30,6 @@ const VERDICTS: readonly VerdictLabel[] = ['correct', 'incorrect', 'unscored'];
 const CRITERIA: readonly Criterion[] = ['tools', 'arguments', 'answer', 'completion', 'policy'];
 const STORE_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
-export type Instruments = ReturnType<typeof createInstruments>;
-
 /** The metrics behind the events. What can be known in advance starts at 0, so that rates see the first occurrence. */
 export function createInstruments(registry: Registry) {
   const registers = [registry];

@@ -11,7 +11,7 @@ export interface RunningWorker {
   readonly telemetry: TelemetryProbe;
   post(body: string | Uint8Array, contentType?: string): Promise<Response>;
   /** The metric's value, summed over its labels. */
-  metric(name: string): Promise<number>;
+  readonly metric: (name: string) => Promise<number>;
 }
 
 /** A worker on the embedded engine and a free port, with the real clock and short patience. Stop it yourself. */
