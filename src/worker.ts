@@ -360,8 +360,11 @@ class RunningWorker implements Worker {
     this.store.recordHeartbeats([beat]).catch((error: unknown) => this.deps.events.storeUnavailable(error));
   }
 
-  private async answerQuery({ body }: PostRequest): Promise<HttpAnswer> {
-    const outcome = await this.store.query(Buffer.from(body).toString('utf8'), QUERY_LIMITS);
+  /** The body is SQL, or as `application/json` `{"query": SQL, "format": NAME}`. */
+  private async answerQuery({ body, mediaType }: PostRequest): Promise<HttpAnswer> {
+    const asked = readQuery(Buffer.from(body).toString('utf8'), mediaType);
+    if (asked === null) return text(400, '{"query": SQL, "format": NAME} expected\n');
+    const outcome = await this.store.query(asked.query, { ...QUERY_LIMITS, ...asked.options });
     if (outcome.status === 'refused') return text(400, `${outcome.type} (${outcome.code}): ${outcome.message}\n`);
     if (outcome.status === 'failed') return text(503, 'the store does not answer\n');
     const chunks: Buffer[] = [];
@@ -391,6 +394,17 @@ class RunningWorker implements Worker {
     await this.spool.close();
     await this.store.close();
     this.deps.events.drainFinished({ ms: this.deps.nowMs() - startedMs, openSpans: this.pipeline.openSpans });
+  }
+}
+
+function readQuery(body: string, mediaType: string): { query: string; options: { format?: string } } | null {
+  if (mediaType !== 'application/json') return { query: body, options: {} };
+  try {
+    const { query, format } = JSON.parse(body) as { query?: unknown; format?: unknown };
+    if (typeof query !== 'string' || (format !== undefined && !/^\w+$/.test(String(format)))) return null;
+    return { query, options: format === undefined ? {} : { format: String(format) } };
+  } catch {
+    return null;
   }
 }
 

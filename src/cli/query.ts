@@ -66,11 +66,10 @@ async function askWorker(
     response = await fetch(url, {
       method: 'POST',
       headers: {
-        'content-type': 'text/plain',
-        'x-clickhouse-format': format,
+        'content-type': 'application/json',
         ...(tokens[0] === undefined ? {} : { authorization: `Bearer ${tokens[0]}` }),
       },
-      body: sql,
+      body: JSON.stringify({ query: sql, format }),
     });
   } catch (error) {
     throw unreachable(new Error(`${busy.message}, and no worker answers at ${url}`, { cause: error }));

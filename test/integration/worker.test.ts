@@ -169,6 +169,14 @@ test('answers read-only SQL over its port, and refuses everything else', async (
   const ask = (sql: string) => fetch(`${running.url}/query`, { method: 'POST', body: sql });
 
   expect((await (await ask('SELECT 1 + 1 AS two')).text()).trim()).toBe('{"two":2}');
+  const asJson = (body: unknown) =>
+    fetch(`${running.url}/query`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+  expect(await (await asJson({ query: 'SELECT 1, 2', format: 'CSV' })).text()).toBe('1,2\n');
+  expect((await asJson({ sql: 'SELECT 1' })).status).toBe(400);
   expect((await ask('DROP TABLE interactions')).status).toBe(400);
   expect((await ask('SELECT nonsense FROM nowhere')).status).toBe(400);
 
