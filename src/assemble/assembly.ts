@@ -197,6 +197,7 @@ class Run implements Hands {
       lastMs: nowMs,
       seq: state.seq,
       assembled: false,
+      decidedIn: null,
       compact: false,
     });
     state.heldSpans += 1;
@@ -303,7 +304,7 @@ class Run implements Hands {
       if (turns.has(rootSpanId)) continue;
       trace.reported.delete(rootSpanId);
       // An open-topped row is shadowed by the row that covers it; a row that was thought whole has to say so now.
-      if (reported.turn.openTop) continue;
+      if (reported.turn.openTop || !groups.some((group) => isMember(group, rootSpanId))) continue;
       const turn = { ...reported.turn, openTop: true };
       this.decided.push({ interaction: this.deps.build(turn), turn, revised: true });
     }
@@ -372,8 +373,13 @@ class Run implements Hands {
     if (before === undefined || interaction.revision >= before.revision) {
       this.decided.push({ interaction, turn, revised: before !== undefined });
     }
-    for (const held of group.members) this.markAssembled(held);
-    for (const { held } of group.heldAncestors) this.markAssembled(held);
+    for (const held of group.members) {
+      this.markAssembled(held);
+      held.decidedIn = group.rootSpanId;
+    }
+    for (const { held, beyond } of group.heldAncestors) {
+      if (!beyond) this.markAssembled(held);
+    }
     if (group.judged.length > 0) this.dropJudged(trace, group);
     const reported: Reported = {
       turn,
@@ -401,7 +407,7 @@ class Run implements Hands {
     const ancestors: Ancestor[] = [];
     for (const ancestor of group.heldAncestors) {
       ancestor.turns -= 1;
-      if (ancestor.turns > 0) continue;
+      if (ancestor.turns > 0 || ancestor.beyond) continue;
       ancestors.push(ancestor);
       leaving.push(ancestor.held);
     }
@@ -423,9 +429,10 @@ class Run implements Hands {
         root: root === undefined ? 'phantom' : isAgent(root) ? 'agent' : 'other',
         missingParentId: group.missingParentId,
         holder: group.holder,
+        crossed: group.crossed,
         ...idsOf(group.members),
       },
-      ancestors.map(({ held, chain, at, missingParentId }) => ({
+      [...ancestors, ...group.aboveOthers].map(({ held, chain, at, missingParentId }) => ({
         span: this.ownBytes(held),
         above: chain.slice(0, at),
         missingParentId,
@@ -450,7 +457,7 @@ class Run implements Hands {
   }
 
   private rememberJudge(trace: Trace, rootSpanId: SpanId, judged: readonly HeldSpan[]): void {
-    const fixed = { ending: 'ownJudge', root: 'other', missingParentId: null, holder: null } as const;
+    const fixed = { ending: 'ownJudge', root: 'other', missingParentId: null, holder: null, crossed: [] } as const;
     this.state.memory.remember(trace.name, { rootSpanId, ...fixed, ...idsOf(judged) }, [], this.rules);
   }
 
@@ -512,6 +519,10 @@ class Run implements Hands {
     const compact = held.span.span.compact();
     return compact === held.span.span ? held.span : this.deps.interpret(compact);
   }
+}
+
+function isMember(group: Group, spanId: SpanId): boolean {
+  return group.kind === 'turn' && group.members.some((held) => held.span.span.spanId === spanId);
 }
 
 function turnOf(traceId: TraceId, group: Group, how: 'whole' | 'early' | 'cut'): Turn {

@@ -34,6 +34,8 @@ export interface PastInteraction {
   /** What has lost its parent may belong to it by time; null when it may not. */
   readonly holder: Holder | null;
   readonly spanIds: readonly SpanId[];
+  /** Those of `spanIds` below a border inside the turn. */
+  readonly crossed: readonly SpanId[];
   /** Those of `spanIds` whose copy had not ended. */
   readonly unended: ReadonlySet<SpanId>;
 }

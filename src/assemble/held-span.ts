@@ -1,5 +1,6 @@
 import type { AgentSpan } from '../model/agent-span.js';
 import type { Offset } from '../model/received.js';
+import type { SpanId } from '../model/span.js';
 
 /** A span that the reducer holds, in its fullest copy so far. */
 export interface HeldSpan {
@@ -14,6 +15,8 @@ export interface HeldSpan {
   seq: number;
   /** It has been part of a decision, so it has its place in the counts. */
   assembled: boolean;
+  /** The root of the turn that it was last decided in; null when it was not, or as an ancestor. */
+  decidedIn: SpanId | null;
   /** It has bytes of its own. */
   compact: boolean;
 }

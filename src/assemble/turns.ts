@@ -7,8 +7,8 @@
  * it holds a model or tool call it becomes a turn as follows. Without a parent: under its topmost span. With a parent
  * that was never seen: in the turn of the agent whose time holds it, else under a phantom with that parent's id. Below
  * a border: under its topmost span when it holds a model call, whether the other side was seen or not, because that
- * must not decide what is a turn; tool calls alone belong to the other side. Transparent spans join what is above and
- * below.
+ * must not decide what is a turn; other steps alone belong to the other side, and spans that are none (all that a
+ * called service does) to nobody. Transparent spans join what is above and below.
  */
 import type { AgentSpan } from '../model/agent-span.js';
 import type { SpanId } from '../model/span.js';
@@ -37,8 +37,10 @@ export interface Group {
   readonly judged: readonly HeldSpan[];
   /** Spans above the root, topmost first. */
   readonly ancestors: readonly AgentSpan[];
-  /** Of the ancestors, those that are held and belong to no turn; they leave with the last turn below them. */
+  /** Of the ancestors, those that are held and belong to no turn. */
   readonly heldAncestors: readonly Ancestor[];
+  /** Of the members, those that are ancestors of other turns. */
+  readonly aboveOthers: readonly Ancestor[];
   /** The parent that the topmost span names and that was never seen; null when nothing is missing above. */
   readonly missingParentId: SpanId | null;
   /** The root was seen and has ended, and nothing is missing above it. */
@@ -47,6 +49,8 @@ export interface Group {
   readonly split: boolean;
   /** A dialect claims at least one of the members. */
   readonly claimed: boolean;
+  /** Members below a border inside the turn: an agent below them is a turn of its own. */
+  readonly crossed: readonly SpanId[];
   /** Its root can hold spans that have lost their parent. */
   readonly holder: Holder | null;
   /** Stream time of the first and of the latest arrival, the held ancestors' included in the latest. */
@@ -62,6 +66,8 @@ export interface Ancestor {
   readonly chain: readonly AgentSpan[];
   readonly at: number;
   readonly missingParentId: SpanId | null;
+  /** It stands on the other side of a border: it waits for the turns below, but does not leave with them. */
+  readonly beyond: boolean;
   /** Turns that stand below it. */
   turns: number;
 }
@@ -73,6 +79,13 @@ type Top =
   | { readonly kind: 'outside'; readonly parentId: SpanId }
   | { readonly kind: 'past'; readonly interaction: PastInteraction }
   | { readonly kind: 'pastAncestor'; readonly ancestor: PastAncestor };
+
+/** The spans above a turn root, topmost first; those of them that belong to no turn; the greatest `seq` of all. */
+interface Above {
+  readonly all: readonly AgentSpan[];
+  readonly held: readonly Ancestor[];
+  readonly seq: number;
+}
 
 /** The parent at the very top that was never seen; null when there is none. */
 interface Beyond {
@@ -110,7 +123,8 @@ interface TurnNode {
   root: Node | null;
   readonly nodes: Node[];
   readonly missingParentId: SpanId | null;
-  split: boolean;
+  /** Its nodes that stand above other turns. */
+  readonly aboveOthers: Ancestor[];
 }
 
 interface LooseTree {
@@ -127,6 +141,7 @@ interface LooseTree {
 // its length for each turn below it.
 const ANCESTORS_EACH_END = 32;
 const NO_INPUT: TurnInput = { userText: null, userTexts: 0, afterAnswer: false };
+const NOTHING_OVER: Above = { all: [], held: [], seq: 0 };
 const NOTHING_BEYOND: Beyond = { parentId: null, outside: false };
 const NOTHING_ABOVE: Top = { kind: 'none' };
 
@@ -206,7 +221,7 @@ class Grouping {
     node.missingParentId = parent === null ? missingParentOf(node.top) : border ? null : parent.missingParentId;
     node.beyond = parent === null ? beyondOf(node.top) : parent.beyond;
     const above = parent === null ? this.agentOfPast(node.top) : parent.turn;
-    node.crossed = border || parent?.crossed === true;
+    node.crossed = border || (parent === null ? crossedInPast(node) : parent.crossed);
 
     if (isAgent(span) && (above === null || node.crossed)) {
       node.crossed = false;
@@ -249,7 +264,7 @@ class Grouping {
   }
 
   private open(kind: TurnNode['kind'], id: SpanId, root: Node | null, missingParentId: SpanId | null): TurnNode {
-    const turn: TurnNode = { kind, id, root, nodes: [], missingParentId, split: false };
+    const turn: TurnNode = { kind, id, root, nodes: [], missingParentId, aboveOthers: [] };
     this.turns.add(turn);
     return turn;
   }
@@ -277,7 +292,7 @@ class Grouping {
     // A tree stands in the list behind the one above it: what has no turn of its own goes up first.
     for (const tree of [...this.trees].reverse()) {
       const above = tree.top.parent;
-      if (!tree.bordered || tree.hasModelCall || above === null) continue;
+      if (!tree.bordered || tree.hasModelCall || !tree.hasStep || above === null) continue;
       this.trees.splice(this.trees.indexOf(tree), 1);
       if (above.turn !== null) this.joinAll(tree, above.turn);
       else for (const node of tree.nodes) this.joinTree(node, above.tree as LooseTree);
@@ -301,7 +316,7 @@ class Grouping {
     const { top, missingParentId, span } = tree.top;
     const opensTurn = tree.bordered ? tree.hasModelCall : top.kind === 'none' || top.kind === 'pastAncestor';
     if (opensTurn) return tree.hasCall ? this.open('turn', span.span.spanId, tree.top, missingParentId) : null;
-    if (top.kind === 'past') return this.turnOfPast(top.interaction);
+    if (top.kind === 'past') return tree.bordered && !tree.hasStep ? null : this.turnOfPast(top.interaction);
     if (!tree.hasCall) return null;
     if (top.kind === 'missing' || top.kind === 'outside') {
       return this.holderOf(tree.top, holders) ?? this.pastPhantom(top.parentId) ?? this.phantom(top.parentId);
@@ -330,12 +345,16 @@ class Grouping {
   }
 
   /**
-   * The turn of the latest root whose time holds the start of a span that has lost its parent. Never a root that was
+   * The turn of the latest root whose time holds the start of a span that has lost its parent. A root that has not
+   * ended has no time yet: it would hold all that comes after it. Never a root that was
    * called, from another process, by the very parent that is missing: the span belongs to the caller then.
    */
   private holderOf(node: Node, holders: readonly Node[]): TurnNode | null {
     const start = node.span.span.startUnixNano;
     const missing = node.beyond.parentId;
+    // What is reported does not move to a later root.
+    const before = node.held.decidedIn === null ? undefined : this.nodes.get(node.held.decidedIn);
+    if (before !== undefined && before !== node && holders.includes(before)) return before.turn;
     let held: Node | null = null;
     for (let at = holders.length - 1; at >= 0 && held === null; at -= 1) {
       const root = holders[at] as Node;
@@ -367,6 +386,11 @@ class Grouping {
       groups.push(this.group('ownJudge', turn, turn.root, turn.nodes));
       return;
     }
+    if (!turn.nodes.some((node) => node.span.dialect !== null)) {
+      // Only a second part can be without any: it says nothing, and must not compete with the first.
+      groups.push(this.group('late', turn, turn.root, turn.nodes));
+      return;
+    }
     const again = this.isSecondPart(turn.id, []);
     const parts = segments(turn, again).filter((part) => part.length > 0);
     parts.forEach((part, at) => {
@@ -384,7 +408,7 @@ class Grouping {
       members.unshift(root.held);
     }
     const judged = kind === 'turn' ? nodes.filter((node) => node.judge).map((node) => node.held) : [];
-    const above = kind === 'turn' && root !== null ? this.ancestorsOf(root) : { all: [], held: [] };
+    const above = kind === 'turn' && root !== null ? this.ancestorsOf(root) : NOTHING_OVER;
     const closed = followed || (turn.root !== null && hasEnded(turn.root.span));
     return {
       kind,
@@ -399,7 +423,9 @@ class Grouping {
       split: kind === 'turn' && this.isSecondPart(root?.span.span.spanId ?? turn.id, nodes),
       claimed: nodes.some((node) => node.span.dialect !== null),
       holder: root !== null && isAgent(root.span) && mayHold(root.beyond) ? holderOf(root) : null,
-      ...times(members, above.held),
+      aboveOthers: turn.aboveOthers,
+      crossed: nodes.filter((node) => node.crossed).map((node) => node.span.span.spanId),
+      ...times(members, above),
     };
   }
 
@@ -419,28 +445,46 @@ class Grouping {
       split: false,
       claimed: tree.nodes.some((node) => node.span.dialect !== null),
       holder: null,
-      ...times(members, []),
+      aboveOthers: [],
+      crossed: [],
+      ...times(members, NOTHING_OVER),
     };
   }
 
-  private ancestorsOf(root: Node): { readonly all: readonly AgentSpan[]; readonly held: readonly Ancestor[] } {
+  private ancestorsOf(root: Node): Above {
     const chain: Node[] = [];
-    for (let node = root.parent; node !== null; node = node.parent) chain.push(node);
+    let ownSide = 0;
+    let crossed = isBorder(root.span);
+    for (let node = root.parent; node !== null; node = node.parent) {
+      chain.push(node);
+      if (!crossed) ownSide += 1;
+      crossed ||= isBorder(node.span);
+    }
     chain.reverse();
     if (chain.length > 2 * ANCESTORS_EACH_END) chain.splice(ANCESTORS_EACH_END, chain.length - 2 * ANCESTORS_EACH_END);
     const { top } = chain[0] ?? root;
-    const all = top.kind === 'pastAncestor' ? [...top.ancestor.above, top.ancestor.span] : [];
+    const gone = top.kind === 'pastAncestor' ? top.ancestor : this.pastParent(chain[0] ?? root);
+    const all = gone === undefined ? [] : [...gone.above, gone.span];
     const held: Ancestor[] = [];
-    for (const node of chain) {
-      if (node.turn === null) {
+    let seq = 0;
+    chain.forEach((node, at) => {
+      if (node.ancestor === null) {
         const { missingParentId } = node;
-        node.ancestor ??= { held: node.held, chain: all, at: all.length, missingParentId, turns: 0 };
-        node.ancestor.turns += 1;
-        held.push(node.ancestor);
+        const beyond = at < chain.length - ownSide;
+        node.ancestor = { held: node.held, chain: all, at: all.length, missingParentId, beyond, turns: 0 };
+        node.turn?.aboveOthers.push(node.ancestor);
       }
+      node.ancestor.turns += 1;
+      if (node.turn === null) held.push(node.ancestor);
+      seq = Math.max(seq, node.held.seq);
       all.push(node.span);
-    }
-    return { all, held };
+    });
+    return { all, held, seq };
+  }
+
+  /** A parent that was a member of another turn, which is decided, and stood above this one. */
+  private pastParent({ top, span }: Node): PastAncestor | undefined {
+    return top.kind === 'past' ? this.past?.ancestors.get(span.span.parentSpanId ?? '') : undefined;
   }
 
   /** Is another part of this turn decided already: under the same root, or as what stood below one of its spans? */
@@ -490,13 +534,17 @@ function mayHold(beyond: Beyond): boolean {
 }
 
 function holds(root: { readonly startUnixNano: bigint; readonly endUnixNano: bigint }, start: bigint): boolean {
-  return root.startUnixNano <= start && (root.endUnixNano === 0n || start <= root.endUnixNano);
+  return root.startUnixNano <= start && start <= root.endUnixNano;
 }
 
 function missingParentOf(top: Top): SpanId | null {
   if (top.kind === 'missing') return top.parentId;
   if (top.kind === 'pastAncestor') return top.ancestor.missingParentId;
   return top.kind === 'past' ? top.interaction.missingParentId : null;
+}
+
+function crossedInPast({ top, span }: Node): boolean {
+  return top.kind === 'past' && top.interaction.crossed.includes(span.span.parentSpanId ?? '');
 }
 
 function beyondOf(top: Top): Beyond {
@@ -562,19 +610,16 @@ function segmentAt(node: Node, starts: readonly Node[]): number {
 
 function times(
   members: readonly HeldSpan[],
-  ancestors: readonly Ancestor[],
+  above: Above,
 ): { readonly firstMs: number; readonly lastMs: number; readonly seq: number } {
   let firstMs = Infinity;
   let lastMs = -Infinity;
-  let seq = 0;
+  let { seq } = above;
   for (const held of members) {
     firstMs = Math.min(firstMs, held.firstMs);
     lastMs = Math.max(lastMs, held.lastMs);
     seq = Math.max(seq, held.seq);
   }
-  for (const { held } of ancestors) {
-    lastMs = Math.max(lastMs, held.lastMs);
-    seq = Math.max(seq, held.seq);
-  }
+  for (const { held } of above.held) lastMs = Math.max(lastMs, held.lastMs);
   return { firstMs, lastMs, seq };
 }

@@ -131,6 +131,17 @@ describe('late', () => {
     expect(run.counts).toMatchObject({ late: 1 });
   });
 
+  test('an agent below a border stays a turn of its own when the turn around it is settled first', () => {
+    const run = new AssembleRun();
+    run.at(0, ROOT, { id: 't', kind: 'tool', parent: 'a', remote: true, start: 10 });
+    run.at(1_000, { id: 'b', kind: 'agent', parent: 't', start: 20 });
+    run.at(20_500, { id: 'm', kind: 'llm', parent: 'b', start: 21 });
+    run.finish();
+
+    expect(run.turns()).toEqual(['a t', 'b m']);
+    expect(run.rows().map((row) => row.openTop)).toEqual([false, false]);
+  });
+
   test('a new turn root of the same trace opens a new interaction', () => {
     const run = new AssembleRun();
     run.at(0, ROOT);

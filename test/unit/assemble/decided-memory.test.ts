@@ -12,6 +12,7 @@ function past(rootSpanId: string, ...spanIds: string[]): PastInteraction {
     root: 'agent',
     missingParentId: 'up',
     holder: null,
+    crossed: [],
     spanIds,
     unended: new Set(),
   };

@@ -106,7 +106,7 @@ describe('turn roots', () => {
       { id: 'l', kind: 'llm', parent: 'b', start: 40 },
     );
 
-    expect(turns).toEqual(['a t s', 'b l']);
+    expect(turns).toEqual(['a t', 'b l']);
   });
 
   test('a model call below a server span in another process is a turn of its own, tool calls alone are not', () => {
