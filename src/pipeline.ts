@@ -6,18 +6,30 @@
  * their rows. A crash at any moment therefore re-reads what was not stored, and since rows are idempotent, what is
  * stored twice counts once. Offline (`gradeAll`) there is no log and no waiting: everything that was read is decided.
  */
-import { createAssembly, drain, finish, openSpans, step, type Settled, type Step } from './assemble/assembly.js';
+import {
+  createAssembly,
+  drain,
+  finish,
+  openSpans,
+  step,
+  type AssembleDeps,
+  type Settled,
+  type Step,
+} from './assemble/assembly.js';
 import { buildInteraction } from './assemble/interaction.js';
 import type { AssembleRules } from './assemble/rules.js';
 import { withoutShadowed } from './assemble/shadow.js';
 import { interpret } from './interpret/interpret.js';
+import type { AgentSpan } from './model/agent-span.js';
 import type { Graded } from './model/graded.js';
 import type { Interaction } from './model/interaction.js';
 import type { Outcome } from './model/outcome.js';
 import type { Offset, ReceivedBatch } from './model/received.js';
-import type { Span } from './model/span.js';
+import type { Score, Verdict } from './model/score.js';
+import type { Span, TraceId } from './model/span.js';
+import type { Turn } from './model/turn.js';
 import { effectiveExpectation, type ExpectationIndex, type ExpectationMatch } from './score/expectations.js';
-import type { ScoringPolicy } from './score/policy.js';
+import { CRITERIA, policyHash, type ScoringPolicy } from './score/policy.js';
 import { score } from './score/score-interaction.js';
 
 export interface PipelineRules {
@@ -32,6 +44,15 @@ export interface PipelineEvents {
   spansCounted(counts: SpanCounts, openSpans: number): void;
   /** `revised`: it was graded before, with less evidence. */
   interactionGraded(graded: Graded, revised: boolean): void;
+  /**
+   * A fault of ours. The interaction is kept with what can be said of it: nothing captured, or not scored. One trace
+   * that we cannot bear must not stop all others, nor come back with every restart.
+   */
+  gradingFailed(fault: {
+    readonly traceId: TraceId;
+    readonly stage: 'built' | 'scored';
+    readonly error: unknown;
+  }): void;
   /** Several turns of the datasets with different ground truth fit; none was guessed. */
   expectationAmbiguous(interaction: Interaction, match: Extract<ExpectationMatch, { kind: 'ambiguous' }>): void;
 }
@@ -62,10 +83,42 @@ export interface Pipeline {
   drain(nowMs: number): Promise<void>;
 }
 
-const ASSEMBLE_DEPS = { build: buildInteraction, interpret };
+type GradingEvents = Pick<PipelineEvents, 'gradingFailed' | 'expectationAmbiguous'>;
+
+function assembleDeps(events: GradingEvents): AssembleDeps {
+  const build = (turn: Turn): Interaction => {
+    try {
+      return buildInteraction(turn);
+    } catch (error) {
+      events.gradingFailed({ traceId: turn.traceId, stage: 'built', error });
+      return buildInteraction(unread(turn));
+    }
+  };
+  return { build, interpret };
+}
+
+/** The turn with nothing legible in it. */
+function unread(turn: Turn): Turn {
+  const blank = (span: AgentSpan): AgentSpan => ({
+    span: span.span,
+    kind: span.kind,
+    dialect: span.dialect,
+    pseudoTool: span.pseudoTool,
+    ownJudge: span.ownJudge,
+    readings: () => [],
+    read: () => undefined,
+  });
+  return {
+    ...turn,
+    root: turn.root && blank(turn.root),
+    spans: turn.spans.map(blank),
+    ancestors: turn.ancestors.map(blank),
+  };
+}
 
 export function createPipeline(rules: PipelineRules, deps: PipelineDeps): Pipeline {
   const assembly = createAssembly();
+  const assembling = assembleDeps(deps.events);
   const holds = createHolds(deps.release);
   /** Rows on their way, by interaction: do they need their spans no more? A revision may be beside its forerunner. */
   const unstored = new Map<string, Promise<boolean>>();
@@ -104,10 +157,10 @@ export function createPipeline(rules: PipelineRules, deps: PipelineDeps): Pipeli
       const { offset } = batch;
       if (offset !== null) holds.hold(offset, batch.spans.length);
       const arrivals = batch.spans.map((span) => ({ span: interpret(span), offset }));
-      take(step(assembly, arrivals, nowMs, rules.assemble, ASSEMBLE_DEPS));
+      take(step(assembly, arrivals, nowMs, rules.assemble, assembling));
     },
     pass(nowMs) {
-      take(step(assembly, [], nowMs, rules.assemble, ASSEMBLE_DEPS));
+      take(step(assembly, [], nowMs, rules.assemble, assembling));
     },
     get nextDueMs() {
       return nextDueMs;
@@ -119,7 +172,7 @@ export function createPipeline(rules: PipelineRules, deps: PipelineDeps): Pipeli
       return unstored.size;
     },
     async drain(nowMs) {
-      take(drain(assembly, nowMs, rules.assemble, ASSEMBLE_DEPS));
+      take(drain(assembly, nowMs, rules.assemble, assembling));
       await Promise.all(unstored.values());
     },
   };
@@ -154,7 +207,25 @@ function grade(
   if (match.kind === 'ambiguous') deps.events.expectationAmbiguous(interaction, match);
   const inFile = match.kind === 'matched' ? match.expectation : null;
   const expectation = effectiveExpectation(interaction.expectation, inFile);
-  return { interaction, verdict: score(interaction, expectation, policy) };
+  try {
+    return { interaction, verdict: score(interaction, expectation, policy) };
+  } catch (error) {
+    deps.events.gradingFailed({ traceId: interaction.traceId, stage: 'scored', error });
+    return { interaction, verdict: unscored(interaction, policy) };
+  }
+}
+
+function unscored({ interactionId }: Interaction, policy: ScoringPolicy): Verdict {
+  const criteria = CRITERIA.filter((criterion) => policy.enabled[criterion]);
+  const scores = criteria.map((criterion): Score => ({
+    kind: 'abstained',
+    criterion,
+    abstained: 'undecidable',
+    reason: 'a fault of Tracegrade; see its log',
+    details: {},
+  }));
+  const common = { interactionId, policy: policyHash(policy), neutral: false, leftOut: false };
+  return { ...common, label: 'unscored', outstanding: scores.length, scores };
 }
 
 /** Reads spans until there are no more, then decides all of them. */
@@ -169,6 +240,7 @@ export function createOfflineGrader(
   deps: Pick<PipelineDeps, 'expectations' | 'events'>,
 ): OfflineGrader {
   const assembly = createAssembly();
+  const assembling = assembleDeps(deps.events);
   /** The last decision stands; there are several where a bound forced an early one. */
   const decided = new Map<string, Interaction>();
 
@@ -180,10 +252,10 @@ export function createOfflineGrader(
   return {
     receive(spans) {
       const arrivals = spans.map((span) => ({ span: interpret(span), offset: null }));
-      take(step(assembly, arrivals, 0, rules.assemble, ASSEMBLE_DEPS));
+      take(step(assembly, arrivals, 0, rules.assemble, assembling));
     },
     finish() {
-      take(finish(assembly, rules.assemble, ASSEMBLE_DEPS));
+      take(finish(assembly, rules.assemble, assembling));
       const turns = new Map<string, number>();
       return [...withoutShadowed([...decided.values()])].sort(byStart).map((interaction) => {
         const conversation = JSON.stringify([interaction.assistantId, interaction.conversationId]);

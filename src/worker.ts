@@ -9,6 +9,7 @@
  * A request is answered 200 once the spool has it on disk. When the store takes no rows, stream time stands still: open
  * interactions wait, and when the writer's queue is full senders are told to come back (503).
  */
+import { z } from 'zod';
 import type { AssembleRules } from './assemble/rules.js';
 import type { Graded } from './model/graded.js';
 import type { Outcome } from './model/outcome.js';
@@ -161,6 +162,11 @@ class RunningWorker implements Worker {
         events: {
           spansCounted: (counts) => this.count(counts),
           interactionGraded: ({ verdict }, revised) => events.interactionDecided({ verdict, revised }),
+          gradingFailed: ({ traceId, stage, error }) => {
+            const name = error instanceof Error ? error.name : 'unknown';
+            const detail = `trace ${traceId}: a fault of ours while it was ${stage}: ${name}`;
+            this.reject({ reason: 'malformed_span', detail, spans: 0 }, 'pipeline');
+          },
           expectationAmbiguous: ({ interactionId }, { by, places }) => {
             const detail = `interaction ${interactionId}: one turn of the datasets expected by ${by}, got ${places.length}`;
             this.reject({ reason: 'invalid_expectation', detail, spans: 0 }, 'datasets');
@@ -397,15 +403,19 @@ class RunningWorker implements Worker {
   }
 }
 
+const queryBody = z.object({ query: z.string(), format: z.string().regex(/^\w+$/).optional() });
+
 function readQuery(body: string, mediaType: string): { query: string; options: { format?: string } } | null {
   if (mediaType !== 'application/json') return { query: body, options: {} };
+  let value: unknown;
   try {
-    const { query, format } = JSON.parse(body) as { query?: unknown; format?: unknown };
-    if (typeof query !== 'string' || (format !== undefined && !/^\w+$/.test(String(format)))) return null;
-    return { query, options: format === undefined ? {} : { format: String(format) } };
+    value = JSON.parse(body);
   } catch {
     return null;
   }
+  const { success, data } = queryBody.safeParse(value);
+  if (!success) return null;
+  return { query: data.query, options: data.format === undefined ? {} : { format: data.format } };
 }
 
 function text(status: number, body: string): HttpAnswer {

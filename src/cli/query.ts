@@ -1,7 +1,9 @@
+import { existsSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import type { Config } from '../config.js';
 import { openStore } from '../store/clickhouse.js';
+import { ownerOf } from '../store/engine.js';
 import { StoreBusyError } from '../store/errors.js';
 import { withCommonOptions, type RegisterCommand } from './command.js';
 import { CommandError, ExitStatus } from './exit-status.js';
@@ -34,6 +36,17 @@ async function runQueryCommand(argument: string, options: QueryCommandOptions, i
   const format = options.format ?? (io.stdout.isTTY ? 'PrettyCompact' : 'JSONEachRow');
   if (!/^\w+$/.test(format))
     throw new CommandError(`--format: a format's name expected, got "${format}"`, ExitStatus.usage);
+  if (config.store.url === 'embedded') {
+    const owner = await ownerOf(config.dataDir);
+    if (owner === null && !existsSync(config.dataDir)) {
+      throw new CommandError(`nothing was stored in ${config.dataDir} yet (dataDir)`, ExitStatus.usage);
+    }
+    // Asked before the store is opened: the engine would complain on standard error by itself.
+    if (owner !== null && io.isAlive(owner.pid)) {
+      const answered = await askWorker(sql, format, config, io);
+      if (answered) return ExitStatus.done;
+    }
+  }
   try {
     const store = await openStore(storeConfig(config), io);
     try {
@@ -46,38 +59,39 @@ async function runQueryCommand(argument: string, options: QueryCommandOptions, i
       await store.close();
     }
   } catch (error) {
-    if (error instanceof StoreBusyError) return askWorker(sql, format, config, error, io);
+    if (error instanceof StoreBusyError) {
+      throw unreachable(new Error(`${error.message}, and it does not answer at ${workerUrl(config)}`));
+    }
     throw asCommandError(error);
   }
 }
 
-/** The worker that has the embedded store open answers over its HTTP port. */
-async function askWorker(
-  sql: string,
-  format: string,
-  config: Config,
-  busy: StoreBusyError,
-  io: Io,
-): Promise<ExitStatus> {
-  const { host, port, tokens } = config.receive.http;
-  const url = `http://${host.includes(':') && !host.startsWith('[') ? `[${host}]` : host}:${port}/query`;
+function workerUrl(config: Config): string {
+  const { host, port } = config.receive.http;
+  return `http://${host.includes(':') && !host.startsWith('[') ? `[${host}]` : host}:${port}/query`;
+}
+
+/** The worker that has the embedded store open answers over its HTTP port. False when nobody answers there. */
+async function askWorker(sql: string, format: string, config: Config, io: Io): Promise<boolean> {
+  const [token] = config.receive.http.tokens;
+  const url = workerUrl(config);
   let response: Response;
   try {
     response = await fetch(url, {
       method: 'POST',
       headers: {
         'content-type': 'application/json',
-        ...(tokens[0] === undefined ? {} : { authorization: `Bearer ${tokens[0]}` }),
+        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
       },
       body: JSON.stringify({ query: sql, format }),
     });
-  } catch (error) {
-    throw unreachable(new Error(`${busy.message}, and no worker answers at ${url}`, { cause: error }));
+  } catch {
+    return false;
   }
   const body = await response.text();
   if (response.ok) {
     io.stdout.write(body);
-    return ExitStatus.done;
+    return true;
   }
   const status = response.status === 400 ? ExitStatus.usage : ExitStatus.peerUnreachable;
   throw new CommandError(`the worker at ${url} answered ${response.status}: ${body.trim()}`, status);

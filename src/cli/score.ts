@@ -117,6 +117,7 @@ function createTotals() {
   const dropped = new Map<string, number>();
   let spans = 0;
   let ambiguous = 0;
+  let faults = 0;
   const events: PipelineEvents = {
     spansCounted(counts: SpanCounts) {
       spans += counts.arrived;
@@ -125,6 +126,9 @@ function createTotals() {
       }
     },
     interactionGraded() {},
+    gradingFailed() {
+      faults += 1;
+    },
     expectationAmbiguous() {
       ambiguous += 1;
     },
@@ -136,6 +140,7 @@ function createTotals() {
     },
     *notes(): Generator<string> {
       for (const [reason, count] of dropped) yield `${count} of ${spans} spans ${DROPPED[reason]}`;
+      if (faults > 0) yield `${faults} interactions could not be graded, by a fault of Tracegrade: please report it`;
       if (ambiguous > 0) yield `${ambiguous} interactions fit several turns of the datasets; none was guessed`;
     },
   };

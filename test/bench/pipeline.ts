@@ -97,6 +97,7 @@ export async function benchPipeline(spans: number): Promise<Measured[]> {
         events: {
           spansCounted: () => {},
           interactionGraded: () => (interactions += 1),
+          gradingFailed: () => {},
           expectationAmbiguous: () => {},
         },
         store: (graded) => writer.write(graded),

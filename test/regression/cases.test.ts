@@ -80,6 +80,7 @@ async function run(requests: readonly Request[], folder: string): Promise<Outcom
           spans.open = open;
         },
         interactionGraded: () => {},
+        gradingFailed: () => {},
         expectationAmbiguous: () => {},
       },
       store(graded) {
