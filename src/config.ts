@@ -78,12 +78,14 @@ const assemble = z
   })
   .prefault({});
 
+const weight = (description: string) => z.number().min(0).meta({ description }).default(0.25);
+
 const weights = z
   .strictObject({
-    selection: z.number().min(0).meta({ description: 'Weight of the right set of tools.' }),
-    parameters: z.number().min(0).meta({ description: 'Weight of the right arguments.' }),
-    sequence: z.number().min(0).meta({ description: 'Weight of the right order.' }),
-    utilization: z.number().min(0).meta({ description: 'Weight of using the results in the answer.' }),
+    selection: weight('Weight of the right set of tools.'),
+    parameters: weight('Weight of the right arguments.'),
+    sequence: weight('Weight of the right order.'),
+    utilization: weight('Weight of using the results in the answer.'),
   })
   .refine((w) => w.selection + w.parameters + w.sequence + w.utilization > 0, {
     message: 'at least one weight must be > 0',
@@ -100,7 +102,7 @@ const score = z
     tools: z
       .strictObject({
         threshold: ratio('Least value that passes.').default(1),
-        weights: weights.default({ selection: 0.25, parameters: 0.25, sequence: 0.25, utilization: 0.25 }),
+        weights: weights.prefault({}),
         owners: z
           .enum(['all', 'root'])
           .meta({ description: 'Count calls of sub-agents as well, or only the root agent’s.' })
@@ -259,7 +261,12 @@ export function readConfig(input: ConfigInput): ConfigResult {
   }
 
   const parsed = configSchema.safeParse(tree);
-  if (!parsed.success) faults.push(...parsed.error.issues.flatMap((issue) => faultsOf(issue, tree)));
+  if (!parsed.success) {
+    // A key that has a fault already needs no second one that follows from the first.
+    const known = new Set(faults.map((fault) => fault.path));
+    const found = parsed.error.issues.flatMap((issue) => faultsOf(issue, tree));
+    faults.push(...found.filter((fault) => !known.has(fault.path)));
+  }
   if (parsed.success) faults.push(...crossFaults(parsed.data));
   if (faults.length > 0 || !parsed.success) return { ok: false, faults };
   return { ok: true, config: parsed.data, warnings };

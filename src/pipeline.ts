@@ -53,6 +53,8 @@ export interface PipelineEvents {
     readonly stage: 'built' | 'scored';
     readonly error: unknown;
   }): void;
+  /** The turn of a dataset whose ground truth was used. */
+  expectationMatched?(place: string): void;
   /** Several turns of the datasets with different ground truth fit; none was guessed. */
   expectationAmbiguous(interaction: Interaction, match: Extract<ExpectationMatch, { kind: 'ambiguous' }>): void;
 }
@@ -205,6 +207,7 @@ function grade(
 ): Graded {
   const match = deps.expectations.match(interaction, turn);
   if (match.kind === 'ambiguous') deps.events.expectationAmbiguous(interaction, match);
+  if (match.kind === 'matched') deps.events.expectationMatched?.(match.place);
   const inFile = match.kind === 'matched' ? match.expectation : null;
   const expectation = effectiveExpectation(interaction.expectation, inFile);
   try {

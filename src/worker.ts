@@ -31,7 +31,7 @@ import { createStreamClock } from './receive/stream-clock.js';
 import type { ExpectationIndex } from './score/expectations.js';
 import { policyHash, policySettings, type ScoringPolicy } from './score/policy.js';
 import { openStore, type Store } from './store/clickhouse.js';
-import type { StoreConfig } from './store/engine.js';
+import { ownerOf, type StoreConfig } from './store/engine.js';
 import type { StoreWriter, WriterRules } from './store/writer.js';
 import type { DropReason } from './telemetry/instruments.js';
 import type { Events } from './telemetry/events.js';
@@ -39,6 +39,7 @@ import { exposeReadings, type Registry } from './telemetry/metrics.js';
 
 export interface WorkerSettings {
   readonly version: string;
+  readonly pid: number;
   /** Names this process in heartbeats. */
   readonly workerId: string;
   readonly http: OtlpHttpConfig;
@@ -98,7 +99,9 @@ const QUERY_LIMITS = { maxSeconds: 30, maxRows: 100_000, maxBytes: 32 * 1024 * 1
 export async function startWorker(settings: WorkerSettings, deps: WorkerDeps): Promise<Worker> {
   const opening = openSpool(settings.spool);
   if (opening.status !== 'opened') {
-    throw new WorkerStartError(opening.cause.message, 'configuration', { cause: opening.cause });
+    const owner = settings.store.url === 'embedded' ? await ownerOf(settings.store.dataDir) : null;
+    const by = owner !== null && deps.isAlive(owner.pid) ? ` (process ${owner.pid}, running since ${owner.since})` : '';
+    throw new WorkerStartError(`${opening.cause.message}${by}`, 'configuration', { cause: opening.cause });
   }
   const { spool } = opening;
   let store: Store | undefined;
@@ -205,7 +208,18 @@ class RunningWorker implements Worker {
       throw new WorkerStartError(start.cause.message, 'configuration', { cause: start.cause });
     }
     this.server = start.server;
-    events.workerStarted({ role: 'all', version: this.settings.version, store: this.store.kind, port: this.port });
+    const { version, pid, http, store } = this.settings;
+    const { dataDir, database } = store;
+    events.workerStarted({
+      role: 'all',
+      version,
+      pid,
+      host: http.host,
+      port: this.port,
+      dataDir,
+      store: this.store.kind,
+      database,
+    });
     this.starting = this.start().catch((error: unknown) => {
       events.workerFailed(error);
       this.fail(error);
@@ -298,7 +312,7 @@ class RunningWorker implements Worker {
 
   private readiness(): { ready: boolean; reasons: string[] } {
     const reasons: string[] = [];
-    if (this.phase !== 'live') reasons.push(this.phase === 'starting' ? 'the store has no tables yet' : this.phase);
+    if (this.phase !== 'live') reasons.push(this.phase === 'starting' ? 'the store does not answer yet' : this.phase);
     if (!this.writer.available) reasons.push('the store takes no rows');
     if (this.spool.stats().trouble !== null) reasons.push('the spool cannot be written');
     return { ready: reasons.length === 0, reasons };

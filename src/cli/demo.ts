@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Command } from 'commander';
@@ -8,11 +8,11 @@ import type { Store } from '../store/clickhouse.js';
 import { interactionFromRow, verdictFromRow } from '../store/rows.js';
 import { withCommonOptions, type RegisterCommand } from './command.js';
 import { demoConversations, emitConversation } from './demo-agents.js';
-import { ExitStatus } from './exit-status.js';
+import { CommandError, ExitStatus } from './exit-status.js';
 import type { Io } from './io.js';
 import { loadConfig, type CommonOptions } from './load-config.js';
 import { createProgress } from './progress.js';
-import { runWorker } from './run-worker.js';
+import { endWorker, runWorker } from './run-worker.js';
 import { seriesReports, seriesTable } from './series-report.js';
 import { verdictTable, type GradedRow } from './verdict-table.js';
 
@@ -29,8 +29,8 @@ export const demoCommand: RegisterCommand = (program, io, done) => {
     .command('demo')
     .summary('see it work: three sample agents, graded')
     .description(
-      'Starts a worker on a free port of this machine, lets three scripted agents send their traces to it through the\n' +
-        'OpenTelemetry SDK and its OTLP exporter, and prints what was graded. Needs no API key and no server; nothing\n' +
+      'Starts a worker on a free port of this machine, lets three scripted agents send their traces to it through the ' +
+        'OpenTelemetry SDK and its OTLP exporter, and prints what was graded. Needs no API key and no server; nothing ' +
         'leaves this machine. All conversations count as closed when it ends.',
     )
     .option('--conversations <n>', 'conversations of each agent', positiveInteger, 60)
@@ -46,6 +46,12 @@ function positiveInteger(text: string): number {
 }
 
 async function runDemo(options: DemoOptions, io: Io): Promise<ExitStatus> {
+  if (options.keep !== undefined && (await isFilled(options.keep))) {
+    throw new CommandError(
+      `--keep ${options.keep}: a directory that is empty or not there yet expected`,
+      ExitStatus.usage,
+    );
+  }
   const dataDir = options.keep ?? (await mkdtemp(join(tmpdir(), 'tracegrade-demo-')));
   const config = await loadConfig(
     { ...options, set: [...DEMO_SETTINGS, `dataDir=${JSON.stringify(dataDir)}`, ...options.set] },
@@ -63,17 +69,23 @@ async function runDemo(options: DemoOptions, io: Io): Promise<ExitStatus> {
       progress.done();
       await report(worker.store, config, io);
     } finally {
-      await worker.stop();
+      await endWorker(worker, config);
     }
   } finally {
     if (options.keep === undefined) await rm(dataDir, { recursive: true, force: true });
   }
-  if (options.keep !== undefined) {
+  if (options.keep === undefined) {
+    io.stdout.write('\nNext: tracegrade score FILE..., or tracegrade start for agents of your own (see --help).\n');
+  } else {
     io.stdout.write(
       `\nThe data is in ${dataDir}:\n  tracegrade query --set dataDir=${dataDir} "SELECT * FROM scores_current LIMIT 5"\n`,
     );
   }
   return ExitStatus.done;
+}
+
+async function isFilled(directory: string): Promise<boolean> {
+  return (await readdir(directory).catch(() => [])).length > 0;
 }
 
 /** A free port beside any worker that runs already, no waiting for stragglers, and a quiet log. */
@@ -144,7 +156,7 @@ async function report(store: Store, config: Config, io: Io): Promise<void> {
     `${rows.length} interactions were received over OTLP, graded and stored: ` +
       `${labels('correct')} correct, ${labels('incorrect')} incorrect, ${labels('unscored')} unscored. Some of them:\n\n` +
       `${verdictTable(shown, io.stdout.columns ?? 160)}\n\n` +
-      'How reliable is each agent? pass@K: at least one of K conversations is right; pass^K: all K are.\n\n' +
+      'How reliable is each agent? pass@K: at least one of K conversations is right; pass^K: all K are.\n ' +
       `${seriesTable(seriesReports(counted, config.estimate), config.estimate.level)}\n`,
   );
 }

@@ -37,27 +37,31 @@ export function gateKs(gates: readonly Gate[]): number[] {
   return gates.flatMap(({ name }) => (/^pass[@^]/.test(name) ? [Number(name.slice(5))] : []));
 }
 
-/** Why gates were missed, a line each; empty when all held. A figure that nothing decided is below every bound. */
+/** What a gate looks at. */
+export interface Figure {
+  readonly label: string;
+  /** null: nothing decided it. */
+  readonly value: number | null;
+}
+
+/** Why gates were missed, a line each; empty when all held. */
 export function missedGates(
   gates: readonly Gate[],
   graded: readonly Graded[],
   reports: readonly SeriesReport[],
 ): string[] {
-  return gates.flatMap((gate) =>
-    figuresOf(gate.name, graded, reports).flatMap(({ label, value }) => {
-      if (value !== null && value >= gate.least - 1e-9) return [];
-      return [
-        `${label} is ${value === null ? 'undecided (nothing was scored)' : value.toFixed(4)}, below ${gate.least}`,
-      ];
-    }),
-  );
+  return gates.flatMap((gate) => missedBy(gate, figuresOf(gate.name, graded, reports)));
 }
 
-function figuresOf(
-  name: string,
-  graded: readonly Graded[],
-  reports: readonly SeriesReport[],
-): { label: string; value: number | null }[] {
+/** Which of the figures are below the gate, a line each. A figure that nothing decided is below every bound. */
+export function missedBy(gate: Gate, figures: readonly Figure[]): string[] {
+  return figures.flatMap(({ label, value }) => {
+    if (value !== null && value >= gate.least - 1e-9) return [];
+    return [`${label} is ${value === null ? 'undecided (nothing was scored)' : value.toFixed(4)}, below ${gate.least}`];
+  });
+}
+
+function figuresOf(name: string, graded: readonly Graded[], reports: readonly SeriesReport[]): readonly Figure[] {
   if (/^pass[@^]/.test(name)) {
     const metric = name[4] === '@' ? 'pass_at_k' : 'pass_pow_k';
     const k = Number(name.slice(5));

@@ -16,7 +16,7 @@ export const migrateCommand: RegisterCommand = (program, io, done) => {
     .command('migrate')
     .summary('bring the store’s tables to this version')
     .description(
-      'Applies the migrations that the database lacks, in order. `start` does the same by itself; run it apart when the\n' +
+      'Applies the migrations that the database lacks, in order. `start` does the same by itself; run it apart when the ' +
         'worker’s user may not change tables.',
     )
     .option('--dry-run', 'only say what would be applied')

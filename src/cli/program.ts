@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { demoCommand } from './demo.js';
+import { evaluateCommand } from './evaluate.js';
 import { CommandError, ExitStatus } from './exit-status.js';
 import type { Io } from './io.js';
 import { migrateCommand } from './migrate.js';
@@ -24,12 +25,13 @@ export async function runCommand(args: readonly string[], io: Io): Promise<ExitS
 Examples:
   tracegrade demo                              three sample agents, graded, in seconds
   tracegrade score traces/ --dataset truth.json
+  tracegrade evaluate recorded.jsonl --k 3     Gaussia's batch metric, exact
   tracegrade start                             receives OTLP on http://127.0.0.1:4318
   tracegrade query "SELECT * FROM verdicts_current LIMIT 10"
 
 Exit status: 0 done, 1 a gate was missed, 2 wrong use or configuration, 3 some input unreadable, 4 a peer out of reach.`,
     );
-  for (const register of [startCommand, scoreCommand, queryCommand, migrateCommand, demoCommand])
+  for (const register of [startCommand, scoreCommand, evaluateCommand, queryCommand, migrateCommand, demoCommand])
     register(program, io, done);
   for (const command of [program, ...program.commands]) {
     command.exitOverride().configureOutput({

@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import type { Config } from '../config.js';
 import { openStore } from '../store/clickhouse.js';
-import { ownerOf } from '../store/engine.js';
 import { StoreBusyError } from '../store/errors.js';
 import { withCommonOptions, type RegisterCommand } from './command.js';
 import { CommandError, ExitStatus } from './exit-status.js';
@@ -11,6 +11,7 @@ import type { Io } from './io.js';
 import { loadConfig, type CommonOptions } from './load-config.js';
 import { asCommandError } from './run-worker.js';
 import { storeConfig } from './settings.js';
+import { readWorkerAddress, workerUrl } from './worker-address.js';
 
 interface QueryCommandOptions extends CommonOptions {
   readonly format?: string;
@@ -21,7 +22,7 @@ export const queryCommand: RegisterCommand = (program, io, done) => {
     .command('query')
     .summary('ask the store in SQL, read-only')
     .description(
-      'Runs one read-only SQL statement on the store. Start with the views interactions_current, tool_calls_current,\n' +
+      'Runs one read-only SQL statement on the store. Start with the views interactions_current, tool_calls_current, ' +
         'verdicts_current and scores_current. While a worker has the embedded store open, the worker is asked.',
     )
     .argument('<sql>', 'the statement, or - for standard input')
@@ -37,14 +38,16 @@ async function runQueryCommand(argument: string, options: QueryCommandOptions, i
   if (!/^\w+$/.test(format))
     throw new CommandError(`--format: a format's name expected, got "${format}"`, ExitStatus.usage);
   if (config.store.url === 'embedded') {
-    const owner = await ownerOf(config.dataDir);
-    if (owner === null && !existsSync(config.dataDir)) {
-      throw new CommandError(`nothing was stored in ${config.dataDir} yet (dataDir)`, ExitStatus.usage);
+    if (!existsSync(join(config.dataDir, 'clickhouse'))) {
+      throw new CommandError(
+        `nothing is stored in ${config.dataDir} (dataDir): another directory, or no worker ran yet?`,
+        ExitStatus.usage,
+      );
     }
     // Asked before the store is opened: the engine would complain on standard error by itself.
-    if (owner !== null && io.isAlive(owner.pid)) {
-      const answered = await askWorker(sql, format, config, io);
-      if (answered) return ExitStatus.done;
+    const worker = await readWorkerAddress(config.dataDir, io.isAlive);
+    if (worker !== null && (await askWorker(sql, format, workerUrl(worker, '/query'), config, io))) {
+      return ExitStatus.done;
     }
   }
   try {
@@ -60,21 +63,15 @@ async function runQueryCommand(argument: string, options: QueryCommandOptions, i
     }
   } catch (error) {
     if (error instanceof StoreBusyError) {
-      throw unreachable(new Error(`${error.message}, and it does not answer at ${workerUrl(config)}`));
+      throw unreachable(new Error(`${error.message}, and no worker answers for it`));
     }
     throw asCommandError(error);
   }
 }
 
-function workerUrl(config: Config): string {
-  const { host, port } = config.receive.http;
-  return `http://${host.includes(':') && !host.startsWith('[') ? `[${host}]` : host}:${port}/query`;
-}
-
 /** The worker that has the embedded store open answers over its HTTP port. False when nobody answers there. */
-async function askWorker(sql: string, format: string, config: Config, io: Io): Promise<boolean> {
+async function askWorker(sql: string, format: string, url: string, config: Config, io: Io): Promise<boolean> {
   const [token] = config.receive.http.tokens;
-  const url = workerUrl(config);
   let response: Response;
   try {
     response = await fetch(url, {
@@ -92,6 +89,9 @@ async function askWorker(sql: string, format: string, config: Config, io: Io): P
   if (response.ok) {
     io.stdout.write(body);
     return true;
+  }
+  if (response.status === 401) {
+    throw new CommandError(`the worker at ${url} wants a token: set receive.http.tokens`, ExitStatus.usage);
   }
   const status = response.status === 400 ? ExitStatus.usage : ExitStatus.peerUnreachable;
   throw new CommandError(`the worker at ${url} answered ${response.status}: ${body.trim()}`, status);

@@ -9,6 +9,7 @@ import { startWorker, WorkerStartError, type Worker } from '../worker.js';
 import { CommandError, ExitStatus } from './exit-status.js';
 import type { Io } from './io.js';
 import { packageVersion } from './package-version.js';
+import { removeWorkerAddress, writeWorkerAddress } from './worker-address.js';
 import { assembleRules, loadExpectations, scoringPolicy, storeConfig } from './settings.js';
 
 /** Starts a worker as configured. Throws a CommandError when it cannot. */
@@ -22,9 +23,10 @@ export async function runWorker(config: Config, io: Io): Promise<Worker> {
   const events = createEvents({ logger, registry, nowMs: io.nowMs });
   const { batchRows, batchMs, maxQueuedRows } = config.store;
   try {
-    return await startWorker(
+    const worker = await startWorker(
       {
         version,
+        pid: io.pid,
         workerId: `${hostname()}:${io.pid}`,
         http: config.receive.http,
         spool: { path: join(config.dataDir, 'spool'), maxBytes: config.receive.spool.maxBytes },
@@ -36,9 +38,17 @@ export async function runWorker(config: Config, io: Io): Promise<Worker> {
       },
       { events, registry, nowMs: io.nowMs, random: io.random, isAlive: io.isAlive },
     );
+    await writeWorkerAddress(config.dataDir, { pid: io.pid, host: config.receive.http.host, port: worker.port });
+    return worker;
   } catch (error) {
     throw asCommandError(error);
   }
+}
+
+/** Stops a worker that `runWorker` started. */
+export async function endWorker(worker: Worker, config: Config): Promise<void> {
+  await removeWorkerAddress(config.dataDir);
+  await worker.stop();
 }
 
 /** Says what an operator can do about a store or worker that does not start; other faults stay what they are. */

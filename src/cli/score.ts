@@ -25,7 +25,7 @@ export const scoreCommand: RegisterCommand = (program, io, done) => {
     .command('score')
     .summary('grade traces from files')
     .description(
-      'Grades OTLP traces from files and prints one row an interaction: its verdict, each criterion, and why.\n' +
+      'Grades OTLP traces from files and prints one row an interaction: its verdict, each criterion, and why. ' +
         'Every conversation counts as closed. Nothing is stored and nothing is sent anywhere.',
     )
     .argument('<path...>', '.json, .jsonl or .pb files (also .gz), directories of them, or - for standard input')
@@ -55,10 +55,12 @@ async function runScore(paths: readonly string[], options: ScoreOptions, io: Io)
   const progress = createProgress(io.stderr, io.nowMs);
 
   let unreadable = 0;
+  let skipped = 0;
   let rejectedSpans = 0;
   for await (const item of readOtlpFiles(paths, { stdin: io.stdin })) {
     if (io.stop.aborted) throw new CommandError('interrupted', ExitStatus.usage);
     const where = item.kind === 'skipped' || item.place === '' ? item.file : `${item.file} ${item.place}`;
+    if (item.kind === 'skipped') skipped += item.documents;
     if (item.kind === 'unreadable') {
       progress.done();
       io.stderr.write(`tracegrade: ${where}: ${item.rejection.detail}\n`);
@@ -80,9 +82,17 @@ async function runScore(paths: readonly string[], options: ScoreOptions, io: Io)
   const ks = [...new Set([...config.estimate.k, ...gateKs(gates)])].sort((a, b) => a - b);
   const reports = seriesReports(graded.map(counted), { ...config.estimate, k: ks });
   print(graded, reports, options.format, config.estimate.level, io);
+  const datasets = config.score.expectations.length + options.dataset.length > 0;
+  if (skipped > 0) io.stderr.write(`note: ${skipped} JSON documents hold no traces\n`);
+  if (datasets)
+    io.stderr.write(
+      `note: ${totals.matched.size} of ${expectations.size} turns of the datasets matched an interaction\n`,
+    );
   for (const note of totals.notes()) io.stderr.write(`note: ${note}\n`);
 
   const missed = missedGates(gates, graded, reports);
+  if (datasets && totals.matched.size === 0 && gates.length > 0)
+    missed.push('no turn of the datasets matched an interaction');
   for (const line of missed) io.stderr.write(`tracegrade: gate missed: ${line}\n`);
   if (unreadable > 0 || rejectedSpans > 0) return ExitStatus.inputUnreadable;
   return missed.length > 0 ? ExitStatus.gateMissed : ExitStatus.done;
@@ -116,7 +126,8 @@ function print(
 function createTotals() {
   const dropped = new Map<string, number>();
   let spans = 0;
-  let ambiguous = 0;
+  const ambiguous: string[] = [];
+  const matched = new Set<string>();
   let faults = 0;
   const events: PipelineEvents = {
     spansCounted(counts: SpanCounts) {
@@ -129,19 +140,26 @@ function createTotals() {
     gradingFailed() {
       faults += 1;
     },
-    expectationAmbiguous() {
-      ambiguous += 1;
+    expectationMatched(place) {
+      matched.add(place);
+    },
+    expectationAmbiguous({ interactionId }, { by, places }) {
+      ambiguous.push(
+        `interaction ${interactionId} fits ${places.length} turns of the datasets by ${by}, none was guessed: ${places.slice(0, 3).join(', ')}`,
+      );
     },
   };
   return {
     events,
+    matched,
     get spans() {
       return spans;
     },
     *notes(): Generator<string> {
       for (const [reason, count] of dropped) yield `${count} of ${spans} spans ${DROPPED[reason]}`;
       if (faults > 0) yield `${faults} interactions could not be graded, by a fault of Tracegrade: please report it`;
-      if (ambiguous > 0) yield `${ambiguous} interactions fit several turns of the datasets; none was guessed`;
+      yield* ambiguous.slice(0, 10);
+      if (ambiguous.length > 10) yield `and ${ambiguous.length - 10} more fit several turns`;
     },
   };
 }

@@ -95,6 +95,8 @@ export function seriesTable(reports: readonly SeriesReport[], level: number): st
     'assessment',
   ]);
   for (const report of reports) {
+    // Without a trial the posterior is the prior, which says nothing of the agent.
+    const known = report.counts.trials > 0;
     for (const [index, k] of [...report.assessments.keys()].entries()) {
       const lead =
         index > 0
@@ -107,7 +109,7 @@ export function seriesTable(reports: readonly SeriesReport[], level: number): st
               report.unscored + report.counts.outstanding,
             ];
       const shown = (metric: Estimate['metric']) =>
-        interval(report.estimates.find((e) => e.metric === metric && e.k === k));
+        interval(known ? report.estimates.find((e) => e.metric === metric && e.k === k) : undefined);
       table.push([
         ...lead,
         k,

@@ -36,7 +36,7 @@ export async function loadExpectations(paths: readonly string[]): Promise<Expect
   if (faults.length > 0) {
     const shown = faults.slice(0, 20).map((fault) => `  ${fault.place}: ${fault.problem}`);
     const more = faults.length > 20 ? `\n  ... and ${faults.length - 20} more` : '';
-    throw new CommandError(`the datasets have faults:\n${shown.join('\n')}${more}`, ExitStatus.inputUnreadable);
+    throw new CommandError(`the datasets have faults:\n${shown.join('\n')}${more}`, ExitStatus.usage);
   }
   return buildExpectationIndex(datasets.flatMap((dataset) => dataset.turns));
 }

@@ -55,18 +55,9 @@ export function plainTable(head: readonly string[]): InstanceType<typeof Table> 
 
 function mark(score: Score | undefined): string {
   if (score === undefined) return '-';
-  if (score.kind === 'abstained') return SHORT_REASON[score.abstained] ?? score.abstained;
+  if (score.kind === 'abstained') return score.abstained === 'disabled' ? '-' : score.abstained;
   return `${score.passed ? 'pass' : 'FAIL'} ${Number(score.value.toFixed(2))}`;
 }
-
-const SHORT_REASON: Readonly<Partial<Record<string, string>>> = {
-  no_expectation: 'no truth',
-  no_tool_calls: 'no calls',
-  not_captured: 'unseen',
-  no_judge: 'no judge',
-  interrupted: 'waits',
-  disabled: '-',
-};
 
 /** The failed criteria speak first; when none failed, what was outstanding. */
 function why(verdict: Verdict): string {
@@ -80,7 +71,7 @@ function why(verdict: Verdict): string {
 }
 
 /** One line of at most `width` characters. Control characters would move a terminal's cursor. */
-function cut(text: string, width: number): string {
+export function cut(text: string, width: number): string {
   const line = text.replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' ').trim();
   const characters = [...line];
   return characters.length <= width ? line : `${characters.slice(0, width - 1).join('')}…`;

@@ -226,7 +226,7 @@ function tooLarge(limits: FileLimits): Rejection {
 /** The system's and zlib's errors have a code; anything else is a fault of ours and is thrown. */
 function cannotBeRead(error: unknown): Rejection {
   if (!(error instanceof Error) || !('code' in error)) throw error;
-  return malformed(`a readable file expected, got ${String(error.code)}`);
+  return malformed(`cannot be read: ${error.code === 'ENOENT' ? 'no such file or directory' : String(error.code)}`);
 }
 
 function startsWithMark(bytes: Buffer): boolean {

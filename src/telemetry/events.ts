@@ -50,7 +50,16 @@ export type StoreTable =
  * `spansAccepted` is told of the others, as they enter assembly.
  */
 export interface Events {
-  workerStarted(event: { role: string; version: string; store: 'embedded' | 'server'; port?: number }): void;
+  workerStarted(event: {
+    readonly role: string;
+    readonly version: string;
+    readonly pid?: number;
+    readonly host?: string;
+    readonly port?: number;
+    readonly dataDir?: string;
+    readonly store: 'embedded' | 'server';
+    readonly database?: string;
+  }): void;
   /** A fault that ends the worker. */
   workerFailed(error: unknown): void;
   drainStarted(event: { openSpans: number }): void;
@@ -114,12 +123,14 @@ export function createEvents({ logger, registry, nowMs }: EventsDeps): Events {
   }
 
   const events: Events = {
-    workerStarted: ({ role, version, store, port }) =>
-      logger.info({ event: 'workerStarted', role, version, store, port }, 'worker started'),
+    workerStarted: (event) => logger.info({ event: 'workerStarted', ...event }, 'worker started'),
     workerFailed: (error) => logger.error({ event: 'workerFailed', error: safeError(error) }, 'worker failed'),
     drainStarted: ({ openSpans }) => logger.info({ event: 'drainStarted', openSpans }, 'draining'),
     drainFinished: ({ ms, openSpans }) =>
-      logger.info({ event: 'drainFinished', ms, openSpans }, 'drained; what is open is read again at the next start'),
+      logger.info(
+        { event: 'drainFinished', ms, openSpans },
+        openSpans === 0 ? 'drained' : 'drained; what is open is read again at the next start',
+      ),
 
     requestAccepted({ spans, rejectedSpans, bytes, encoding, leniencies }) {
       count.requestsAccepted.inc({ encoding });
@@ -202,7 +213,10 @@ export function createEvents({ logger, registry, nowMs }: EventsDeps): Events {
       outageSinceMs = nowMs();
       count.storeOutages.inc();
       count.storeReachable.set(0);
-      logger.warn({ event: 'storeUnavailable', error: safeError(error) }, 'the store takes no rows; time stands still');
+      logger.warn(
+        { event: 'storeUnavailable', error: safeError(error) },
+        'the store takes no rows; it is tried again, meanwhile stream time waits and senders get 503 when the queue is full',
+      );
     },
     storeRecovered() {
       if (outageSinceMs === null) return;
@@ -216,12 +230,12 @@ export function createEvents({ logger, registry, nowMs }: EventsDeps): Events {
 }
 
 /** Only late spans are lost to a row that they belong to, and a cut trace has lost what was over its bound. */
-const DROP_LEVEL: Readonly<Record<DropReason, 'debug' | 'warn' | 'error'>> = {
+const DROP_LEVEL: Readonly<Record<DropReason, 'debug' | 'info' | 'error'>> = {
   duplicate: 'debug',
   late: 'error',
   cut: 'error',
   ownJudge: 'debug',
-  unclaimed: 'debug',
+  unclaimed: 'info',
   noTurn: 'debug',
 };
 

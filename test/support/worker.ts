@@ -24,6 +24,7 @@ export async function runningWorker(
   const worker = await startWorker(
     {
       version: '0.0.0',
+      pid: process.pid,
       workerId: 'test',
       http: { host: '127.0.0.1', port: 0, tokens: [] },
       spool: { path: `${dataDir}/spool` },

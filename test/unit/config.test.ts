@@ -98,6 +98,24 @@ test('does not let a key reach a prototype', () => {
   expect(({} as { polluted?: number }).polluted).toBeUndefined();
 });
 
+test('lets one weight be set, the others keep their defaults', () => {
+  expect(configOf({ sets: ['score.tools.weights.selection=0.5'] }).score.tools.weights).toEqual({
+    selection: 0.5,
+    parameters: 0.25,
+    sequence: 0.25,
+    utilization: 0.25,
+  });
+  expect(
+    faultsOf({ sets: ['score.tools.weights={selection: 0, parameters: 0, sequence: 0, utilization: 0}'] }),
+  ).toHaveLength(1);
+});
+
+test('reports a missing environment variable once', () => {
+  const file = { name: 'f', text: 'receive: { http: { tokens: ["${NOPE}"] } }' };
+
+  expect(faultsOf({ file })).toEqual(['receive.http.tokens[0]: the environment has no NOPE']);
+});
+
 test('describes every key', () => {
   for (const key of configKeys()) expect(key.description, key.path.join('.')).not.toBe('');
 });

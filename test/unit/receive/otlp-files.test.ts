@@ -151,10 +151,10 @@ test('names what cannot be read and goes on with the rest', async () => {
   const items = await read([missing, empty, cut, cutGzip, good]);
 
   expect(items.slice(0, 4).map((item) => item.kind === 'unreadable' && [item.file, item.rejection.detail])).toEqual([
-    [missing, 'a readable file expected, got ENOENT'],
+    [missing, 'cannot be read: no such file or directory'],
     [empty, 'a request expected, got nothing'],
     [cut, expect.stringContaining('resourceSpans[0]: a field of ')],
-    [cutGzip, 'a readable file expected, got Z_BUF_ERROR'],
+    [cutGzip, 'cannot be read: Z_BUF_ERROR'],
   ]);
   expect(summary(items.slice(4))).toEqual(['line 1:good']);
 });
