@@ -89,6 +89,8 @@ const REQUEST_DEADLINE_MS = 10_000;
 const DRAIN_MS = 20_000;
 const RETRY_AFTER_MS = 1_000;
 const STORE_RETRY_MS = 1_000;
+// Queries and the spool's commits share libuv's four threads: two are left for the spool, whatever is asked.
+const MAX_QUERIES = 2;
 const QUERY_LIMITS = { maxSeconds: 30, maxRows: 100_000, maxBytes: 32 * 1024 * 1024 };
 
 /**
@@ -136,6 +138,7 @@ class RunningWorker implements Worker {
   private starting: Promise<void> = Promise.resolve();
   private idleWaiters: (() => void)[] = [];
   private storeReady = false;
+  private queries = 0;
   private fail: (error: unknown) => void = () => undefined;
   readonly failed = new Promise<unknown>((resolve) => (this.fail = resolve));
 
@@ -382,9 +385,19 @@ class RunningWorker implements Worker {
 
   /** The body is SQL, or as `application/json` `{"query": SQL, "format": NAME}`. */
   private async answerQuery({ body, mediaType }: PostRequest): Promise<HttpAnswer> {
+    if (this.queries >= MAX_QUERIES) return text(503, 'busy with other queries; try again\n');
     const asked = readQuery(Buffer.from(body).toString('utf8'), mediaType);
-    if (asked === null) return text(400, '{"query": SQL, "format": NAME} expected\n');
-    const outcome = await this.store.query(asked.query, { ...QUERY_LIMITS, ...asked.options });
+    if (asked === null || asked.query.includes('\0')) return text(400, '{"query": SQL, "format": NAME} expected\n');
+    this.queries += 1;
+    try {
+      return await this.runQuery(asked.query, asked.options);
+    } finally {
+      this.queries -= 1;
+    }
+  }
+
+  private async runQuery(sql: string, options: { format?: string }): Promise<HttpAnswer> {
+    const outcome = await this.store.query(sql, { ...QUERY_LIMITS, ...options });
     if (outcome.status === 'refused') return text(400, `${outcome.type} (${outcome.code}): ${outcome.message}\n`);
     if (outcome.status === 'failed') return text(503, 'the store does not answer\n');
     const chunks: Buffer[] = [];

@@ -41,8 +41,8 @@ const READING = new Set(['SELECT', 'WITH', 'SHOW', 'DESCRIBE', 'EXPLAIN', 'EXIST
  *
  * The engine enforces it (`readonly = 1`: no writes, no DDL, no change of settings, no files and no network through
  * table functions), in a session of its own, so that nothing of it (`USE`, ...) stays for the next. The embedded engine
- * has three things more that readonly leaves alone, `INTO OUTFILE`, several statements at once and `KILL QUERY`; its own
- * parser tells us.
+ * has more that readonly leaves alone: `INTO OUTFILE`, several statements at once, `KILL QUERY`, and functions that reach
+ * beyond the store (`reachingOut`); its own parser tells us.
  */
 export async function runQuery(
   engine: Engine,
@@ -115,8 +115,51 @@ async function refusalOf(session: ClickHouseClient, sql: string): Promise<string
   if (!READING.has(first))
     return `a statement that reads (SELECT, SHOW, DESCRIBE, EXPLAIN, EXISTS) expected, got ${first}`;
 
-  const words = statement.replaceAll(/'(?:[^'\\]|\\.)*'|`(?:[^`\\]|\\.)*`|"(?:[^"\\]|\\.)*"/gs, "''");
-  return /\bINTO OUTFILE\b/i.test(words) ? 'a statement that only reads expected, got INTO OUTFILE' : null;
+  // Quoted names stay names: a function can be called by one.
+  const words = statement.replaceAll(/'(?:[^'\\]|\\.)*'/gs, "''").replaceAll(/[`"]/g, '');
+  if (/\bINTO OUTFILE\b/i.test(words)) return 'a statement that only reads expected, got INTO OUTFILE';
+  const functions = await reachingOut(session);
+  const called = [...words.matchAll(/\b(\w+)\s*\(/g)].map(([, name]) => (name as string).toLowerCase());
+  const reaching = called.find((name) => functions.has(name));
+  return reaching === undefined ? null : `a statement that reads the store only expected, got ${reaching}()`;
+}
+
+/** Table functions that stay within the engine. Every other one reads files, opens connections or starts programs. */
+const HARMLESS_TABLE_FUNCTIONS = new Set([
+  'generateserieswithstep',
+  'generateseries',
+  'generate_series',
+  'generaterandom',
+  'null',
+  'numbers',
+  'numbers_mt',
+  'values',
+  'view',
+  'viewexplain',
+  'viewifpermitted',
+  'zeros',
+  'zeros_mt',
+  'merge',
+  'mergetreeindex',
+  'mergetreeprojection',
+  'primes',
+]);
+
+/** Scalar functions that read what is not in the store, whatever `readonly` says. */
+const REACHING_FUNCTIONS = ['file', 'catboostevaluate'];
+
+/**
+ * Names, in lower case, of functions that reach beyond the store. `readonly` stops table functions only when they read,
+ * not when their structure is found out (DESCRIBE), and `file()` not at all; the embedded engine has no directory for
+ * users' files that would confine it.
+ */
+async function reachingOut(session: ClickHouseClient): Promise<ReadonlySet<string>> {
+  const result = await session.query({
+    query: 'SELECT lower(name) AS name FROM system.table_functions',
+    format: 'JSONEachRow',
+  });
+  const known = (await result.json<{ name: string }>()).map(({ name }) => name);
+  return new Set([...known.filter((name) => !HARMLESS_TABLE_FUNCTIONS.has(name)), ...REACHING_FUNCTIONS]);
 }
 
 async function* closing(session: ClickHouseClient, stream: Readable): AsyncGenerator<Uint8Array | string> {

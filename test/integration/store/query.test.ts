@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 
@@ -65,6 +65,30 @@ test('refuses whatever changes something, and nothing has changed', async () => 
   expect(await ask(store, 'SELECT 1; DROP TABLE interactions')).toBe('SYNTAX_ERROR');
   expect(existsSync(file)).toBe(false);
   expect(await ask(store, 'SELECT count() FROM interactions', { format: 'CSV' })).toBe('1\n');
+});
+
+test('refuses functions that reach beyond the store, by whatever name they are called', async () => {
+  const store = await freshStore();
+  const dir = temporaryDir();
+
+  for (const sql of [
+    "SELECT file('/etc/hostname')",
+    "SELECT FILE('/etc/hostname')",
+    "SELECT `file`('/etc/hostname')",
+    "SELECT 1 WHERE length(file('/etc/hostname')) > 0",
+    "DESCRIBE file('/etc/hostname', 'LineAsString')",
+    "DESCRIBE url('http://127.0.0.1:9/x', 'CSV')",
+    "DESCRIBE mysql('127.0.0.1:9', 'a', 'b', 'c', 'd')",
+    `SELECT * FROM sqlite('${dir}/made.db', 't')`,
+    `EXPLAIN SELECT * FROM sqlite('${dir}/made.db', 't')`,
+    "WITH (SELECT file('/etc/hostname')) AS x SELECT x",
+    "SELECT * FROM (SELECT * FROM s3('http://127.0.0.1:9/b/k'))",
+  ]) {
+    expect([sql, await ask(store, sql)]).toEqual([sql, 'READONLY']);
+  }
+  expect(readdirSync(dir)).toEqual([]);
+  // A text that only looks like a call, and what stays in the store.
+  expect(await ask(store, "SELECT 'file(1)' AS file FROM numbers(1)", { format: 'CSV' })).toBe('"file(1)"\n');
 });
 
 test('a limit that is reached is an error, never a cut', async () => {
