@@ -53,6 +53,8 @@ export interface PipelineEvents {
     readonly stage: 'built' | 'scored';
     readonly error: unknown;
   }): void;
+  /** Ground truth on the spans that is cut or of another shape: nothing is graded against it. */
+  expectationUnreadable(interaction: Interaction, members: readonly string[]): void;
   /** The turn of a dataset whose ground truth was used. */
   expectationMatched?(place: string): void;
   /** Several turns of the datasets with different ground truth fit; none was guessed. */
@@ -85,7 +87,7 @@ export interface Pipeline {
   drain(nowMs: number): Promise<void>;
 }
 
-type GradingEvents = Pick<PipelineEvents, 'gradingFailed' | 'expectationAmbiguous'>;
+type GradingEvents = Pick<PipelineEvents, 'gradingFailed'>;
 
 function assembleDeps(events: GradingEvents): AssembleDeps {
   const build = (turn: Turn): Interaction => {
@@ -210,6 +212,9 @@ function grade(
   if (match.kind === 'matched') deps.events.expectationMatched?.(match.place);
   const inFile = match.kind === 'matched' ? match.expectation : null;
   const expectation = effectiveExpectation(interaction.expectation, inFile);
+  if (expectation?.unreadable !== undefined) {
+    deps.events.expectationUnreadable(interaction, expectation.unreadable);
+  }
   try {
     return { interaction, verdict: score(interaction, expectation, policy) };
   } catch (error) {

@@ -173,6 +173,10 @@ class RunningWorker implements Worker {
             const detail = `trace ${traceId}: a fault of ours while it was ${stage}: ${name}`;
             this.reject({ reason: 'malformed_span', detail, spans: 0 }, 'pipeline');
           },
+          expectationUnreadable: ({ interactionId }, members) => {
+            const detail = `interaction ${interactionId}: readable ground truth expected in ${members.join(', ')}`;
+            this.reject({ reason: 'invalid_expectation', detail, spans: 0 }, 'spans');
+          },
           expectationAmbiguous: ({ interactionId }, { by, places }) => {
             const detail = `interaction ${interactionId}: one turn of the datasets expected by ${by}, got ${places.length}`;
             this.reject({ reason: 'invalid_expectation', detail, spans: 0 }, 'datasets');

@@ -7,12 +7,20 @@ export function groundTruthSpans(turn: Turn): readonly AgentSpan[] {
   return [...turn.ancestors.toReversed(), ...turn.spans];
 }
 
-/** What the spans of a turn expect of it, each member from the first place that states it; null when none does. */
-export function expectationOf(turn: Turn): Expectation | null {
-  const readings = groundTruthSpans(turn).flatMap((span) => span.readings('expectation'));
+/** What the spans of `groundTruthSpans` expect of their turn, each member from the first place that states it; null when none does. */
+export function expectationOf(truth: readonly AgentSpan[]): Expectation | null {
+  const readings = truth.flatMap((span) => span.readings('expectation'));
   if (readings.length === 0) return null;
   const onSpans = readings.filter(({ rank }) => rank < RESOURCE_RANK);
   const onResource = readings.filter(({ rank }) => rank >= RESOURCE_RANK);
-  const members = [...onSpans, ...onResource].map(({ value }) => value);
-  return Object.assign({}, ...members.reverse()) as Expectation;
+  const members: { [key: string]: unknown } = {};
+  const unreadable: string[] = [];
+  for (const { value } of [...onSpans, ...onResource]) {
+    const { unreadable: here = [], ...readable } = value;
+    for (const [name, member] of Object.entries(readable)) {
+      if (!(name in members) && !unreadable.includes(name)) members[name] = member;
+    }
+    unreadable.push(...here.filter((name) => !(name in members) && !unreadable.includes(name)));
+  }
+  return unreadable.length > 0 ? { ...members, unreadable } : members;
 }

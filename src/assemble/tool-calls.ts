@@ -12,14 +12,11 @@ import { errorText, failureInResult } from './tool-outcome.js';
 import { toolRuns, type ToolRun } from './tool-runs.js';
 import type { TurnTree } from './turn-tree.js';
 
-/** A call before it has its position and its owner's name. */
-type FoundCall = Omit<ToolCall, 'position' | 'owner' | 'byRoot'> & { readonly agent: AgentSpan | null };
-
 type Handoff = SpanFacts['handoff'];
 
 export interface FoundCalls {
   /** In order of issue. */
-  readonly calls: readonly FoundCall[];
+  readonly calls: readonly ToolCall[];
   readonly handoffs: readonly Handoff[];
   /** Something says that a tool was called whose call was not recorded. */
   readonly incomplete: boolean;
@@ -29,7 +26,8 @@ export interface FoundCalls {
  * The tool calls of a turn: the union of its tool spans and of the calls that its messages tell of, each once.
  * Handoffs are kept apart; helpers of frameworks that only look like tools are left out.
  *
- * @param agentName names an agent's span, for handoffs
+ * @param agentName names the agent that made a call
+ * @param rootName the agent that the turn is filed under
  */
 export function findToolCalls(
   spans: readonly AgentSpan[],
@@ -37,6 +35,7 @@ export function findToolCalls(
   models: readonly ModelCall[],
   root: AgentSpan | null,
   agentName: (agent: AgentSpan | null) => string | null,
+  rootName: string,
 ): FoundCalls {
   const agents = spans.filter((span) => span.kind === 'agent' || (span === root && span.kind === 'workflow'));
   const runs = toolRuns(spans, tree);
@@ -60,11 +59,15 @@ export function findToolCalls(
     span.kind === 'handoff' ? [span.read('handoff')?.value ?? { from: null, to: null }] : [],
   );
   const recordedHandoffs = handoffs.length > 0;
-  const calls: FoundCall[] = [];
+  const calls: ToolCall[] = [];
   for (const entry of all) {
     const target = handoffTarget(nameOf(entry), entry.call?.parts[0]?.arguments ?? entry.runs[0]?.arguments[0]);
-    if (target === undefined) calls.push(resolve(entry, interrupted));
-    else if (!recordedHandoffs) handoffs.push({ from: agentName(agentOf(entry)), to: target });
+    const owner = agentName(agentOf(entry));
+    if (target === undefined) {
+      calls.push(resolve(entry, interrupted, calls.length, owner, owner === null || owner === rootName));
+    } else if (!recordedHandoffs) {
+      handoffs.push({ from: owner, to: target });
+    }
   }
   return { calls, handoffs, incomplete: isIncomplete(models, made.length > 0 || runs.length > 0, pseudo.size > 0) };
 }
@@ -89,7 +92,7 @@ function agentOf({ call, runs }: Made): AgentSpan | null {
   return runs[0]?.agent ?? call?.agent ?? null;
 }
 
-function resolve(entry: Made, interrupted: boolean): FoundCall {
+function resolve(entry: Made, interrupted: boolean, position: number, owner: string | null, byRoot: boolean): ToolCall {
   const { call, runs } = entry;
   const name = nameOf(entry);
   const last = runs[runs.length - 1];
@@ -104,6 +107,7 @@ function resolve(entry: Made, interrupted: boolean): FoundCall {
   const started = runs[0]?.startNano;
   const ended = runs.map((run) => run.endNano).reduce((a, b) => (b > a ? b : a), 0n);
   return {
+    position,
     callId: runs.find((run) => run.callId !== undefined)?.callId ?? call?.id ?? null,
     name,
     arguments: args.arguments,
@@ -113,7 +117,8 @@ function resolve(entry: Made, interrupted: boolean): FoundCall {
     error: failure?.message ?? null,
     failed: failure !== undefined,
     pending,
-    agent: agentOf(entry),
+    owner,
+    byRoot,
     startedAtMs: started === undefined ? null : milliseconds(started),
     endedAtMs: ended === 0n ? null : milliseconds(ended),
     offer,
@@ -157,7 +162,8 @@ function asOffer({ schema, freeText }: ToolDefinition): ToolOffer {
 
 /**
  * Were there calls that nothing shows? A model that stopped for a tool says so; so does silence about every output of
- * a turn without tool spans, unless the models give other reasons for stopping.
+ * a turn without tool spans, unless the models give other reasons for stopping; and a turn without any model span shows
+ * its calls only if it has tool spans.
  */
 function isIncomplete(models: readonly ModelCall[], anyCall: boolean, anyHelper: boolean): boolean {
   const stopped = models.some(
@@ -168,7 +174,6 @@ function isIncomplete(models: readonly ModelCall[], anyCall: boolean, anyHelper:
   const silent = models.filter((model) => !model.failed);
   return (
     !anyHelper &&
-    silent.length > 0 &&
     silent.every(
       (model) => (!model.spoke || model.output?.complete === false) && model.read('finishReason') === undefined,
     )

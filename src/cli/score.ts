@@ -127,6 +127,7 @@ function createTotals() {
   const dropped = new Map<string, number>();
   let spans = 0;
   const ambiguous: string[] = [];
+  const unreadable: string[] = [];
   const matched = new Set<string>();
   let faults = 0;
   const events: PipelineEvents = {
@@ -139,6 +140,9 @@ function createTotals() {
     interactionGraded() {},
     gradingFailed() {
       faults += 1;
+    },
+    expectationUnreadable({ interactionId }, members) {
+      unreadable.push(`interaction ${interactionId}: its ground truth cannot be read (${members.join(', ')})`);
     },
     expectationMatched(place) {
       matched.add(place);
@@ -158,6 +162,8 @@ function createTotals() {
     *notes(): Generator<string> {
       for (const [reason, count] of dropped) yield `${count} of ${spans} spans ${DROPPED[reason]}`;
       if (faults > 0) yield `${faults} interactions could not be graded, by a fault of Tracegrade: please report it`;
+      yield* unreadable.slice(0, 10);
+      if (unreadable.length > 10) yield `and ${unreadable.length - 10} more`;
       yield* ambiguous.slice(0, 10);
       if (ambiguous.length > 10) yield `and ${ambiguous.length - 10} more fit several turns`;
     },

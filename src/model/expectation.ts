@@ -5,6 +5,8 @@ export interface ExpectedCall {
   readonly name: string;
   /** Absent or null: any arguments will do. `{}`: none. */
   readonly arguments?: { readonly [key: string]: Json } | null;
+  /** May be left out without fault. */
+  readonly optional?: boolean;
   /** Position in the order; equal steps in any order. Absent: order of the list. */
   readonly step?: number;
 }
@@ -26,6 +28,8 @@ export interface Expectation {
   readonly argumentsMatch?: ArgumentsMatch;
   readonly forbiddenTools?: readonly string[];
   readonly allowedTools?: readonly string[];
+  /** Members that were stated in a way that cannot be read: cut, or of another shape. Nothing is graded against them. */
+  readonly unreadable?: readonly string[];
   /** Stated by the ground truth's author: the final answer uses the tools' results. */
   readonly resultsUsed?: boolean;
 }

@@ -17,7 +17,8 @@ export interface ExpectationIndex {
   readonly size: number;
   /**
    * The ground truth of an interaction: by case id, else by conversation id and turn (0-based; left out where it is not
-   * known, as in a stream), else by normalised query. Of several turns with one query, those of the same conversation id
+   * known, as in a stream; a turn of the same conversation that has the recorded query goes before one that has only the
+   * place), else by normalised query. Of several turns with one query, those of the same conversation id
    * are preferred, then those of the same assistant.
    */
   match(interaction: Interaction, turn?: number): ExpectationMatch;
@@ -35,17 +36,21 @@ export function buildExpectationIndex(turns: readonly DatasetTurn[]): Expectatio
     if (ofCase !== undefined) return only(ofCase, 'case_id');
 
     const ids = [interaction.conversationId, ...interaction.conversationAliases];
-    if (turn !== undefined) {
-      const ofTurn = ids.map((id) => byTurn.get(turnKey(id, turn))).find((found) => found !== undefined);
-      if (ofTurn !== undefined) return only(ofTurn, 'turn');
-    }
-
-    if (interaction.query === null || interaction.coverage.includes('query_truncated')) return { kind: 'none' };
-    const ofQuery = byQuery.get(normaliseQuery(interaction.query));
-    if (ofQuery === undefined) return { kind: 'none' };
+    const asked = interaction.query === null ? undefined : byQuery.get(normaliseQuery(interaction.query));
+    const ofQuery = interaction.coverage.includes('query_truncated') ? [] : (asked ?? []);
     const ofConversation = ofQuery.filter(
       ({ conversationId }) => conversationId !== null && ids.includes(conversationId),
     );
+    const ofTurn =
+      turn === undefined
+        ? undefined
+        : ids.map((id) => byTurn.get(turnKey(id, turn))).find((found) => found !== undefined);
+    if (ofTurn !== undefined) {
+      // Where a trace is missing, the places of those behind it have moved, and the query still says which it is.
+      const moved = ofConversation.length > 0 && !ofTurn.some((each) => ofConversation.includes(each));
+      return moved ? only(ofConversation, 'query') : only(ofTurn, 'turn');
+    }
+    if (ofQuery.length === 0) return { kind: 'none' };
     const near = ofConversation.length > 0 ? ofConversation : ofQuery;
     const ofAssistant = near.filter(({ assistantId }) => assistantId === interaction.assistantId);
     return only(ofAssistant.length > 0 ? ofAssistant : near, 'query');

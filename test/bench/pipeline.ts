@@ -98,6 +98,7 @@ export async function benchPipeline(spans: number): Promise<Measured[]> {
           spansCounted: () => {},
           interactionGraded: () => (interactions += 1),
           gradingFailed: () => {},
+          expectationUnreadable: () => {},
           expectationAmbiguous: () => {},
         },
         store: (graded) => writer.write(graded),

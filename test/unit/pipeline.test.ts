@@ -48,6 +48,7 @@ function harness(outcome: () => Promise<Outcome> = () => Promise.resolve({ statu
     spansCounted: () => {},
     interactionGraded: () => {},
     gradingFailed: ({ stage }) => failed.push(stage),
+    expectationUnreadable: () => {},
     expectationAmbiguous: () => {},
   };
   const pipeline = createPipeline(RULES, {
@@ -175,6 +176,7 @@ test('matches the turns of a conversation by their place in it when it grades of
     spansCounted: () => {},
     interactionGraded: () => {},
     gradingFailed: () => {},
+    expectationUnreadable: () => {},
     expectationAmbiguous: () => {},
   };
   const grader = createOfflineGrader(RULES, { expectations: buildExpectationIndex(turns), events });
@@ -184,8 +186,11 @@ test('matches the turns of a conversation by their place in it when it grades of
   grader.receive(spans(agent(1, 'Here?', 0)));
   const graded = grader.finish();
 
-  // Expected: nothing, then `look`. Made: nothing, twice.
+  // Expected: nothing, then `look`. Made: nothing that was recorded, twice; what nobody recorded is not wrong.
   expect(graded.map(({ interaction }) => interaction.query)).toEqual(['Here?', 'And there?']);
   const tools = graded.map(({ verdict }) => verdict.scores.find((score) => score.criterion === 'tools'));
-  expect(tools.map((score) => score?.kind === 'scored' && score.value)).toEqual([1, 0]);
+  expect(tools.map((score) => (score?.kind === 'scored' ? score.value : score?.abstained))).toEqual([
+    1,
+    'not_captured',
+  ]);
 });

@@ -77,6 +77,10 @@ export function scorePolicy(interaction: Interaction, expectation: Expectation |
     if (loop !== null) said.push(`${brief(loop.tool)} called ${loop.calls} times alike`);
     return decided('policy', 0, false, briefly(said), details);
   }
+  const unreadable = ['forbiddenTools', 'allowedTools'].filter((name) => expectation?.unreadable?.includes(name));
+  if (unreadable.length > 0) {
+    return abstain('policy', 'no_expectation', 'the forbidden or allowed tools cannot be read', details);
+  }
   if (interaction.coverage.includes('tool_calls_not_captured')) {
     return abstain('policy', 'not_captured', 'tool calls were not all captured', details);
   }

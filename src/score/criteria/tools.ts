@@ -24,11 +24,16 @@ import { violationsOf } from './policy.js';
  */
 export function scoreTools(interaction: Interaction, expectation: Expectation | null, policy: ScoringPolicy): Score {
   if (!policy.enabled.tools) return abstain('tools', 'disabled', 'switched off');
-  const expected = expectation?.tools;
-  if (expected === undefined) return abstain('tools', 'no_expectation', 'nobody said which tools are expected');
+  const stated = expectation?.tools;
+  if (stated === undefined) {
+    const unreadable = expectation?.unreadable?.includes('tools') ?? false;
+    const why = unreadable ? 'the expected tools cannot be read' : 'nobody said which tools are expected';
+    return abstain('tools', 'no_expectation', why);
+  }
 
   const calls = interaction.toolCalls.filter((call) => policy.tools.owners === 'all' || call.byRoot);
   const made = calls.map(madeCall);
+  const expected = withoutUnmadeOptional(stated, made);
   const mode = expectation?.mode ?? policy.tools.mode;
   const match = expectation?.argumentsMatch ?? policy.tools.arguments.match;
   const rules: ToolRules = { ...policy.tools, mode, arguments: { ...policy.tools.arguments, match } };
@@ -61,6 +66,20 @@ export function scoreTools(interaction: Interaction, expectation: Expectation | 
     return abstain('tools', 'not_captured', 'no part that has a weight applies', details);
   }
   return decided('tools', assessment.overall, assessment.passed, reasonOf(assessment, calls, mode, differing), details);
+}
+
+/** An optional call counts where there is a call left that may be it; where there is none, nobody misses it. */
+function withoutUnmadeOptional(expected: readonly ExpectedCall[], made: readonly MadeCall[]): readonly ExpectedCall[] {
+  if (!expected.some((call) => call.optional)) return expected;
+  const left = new Map<string, number>();
+  for (const { name } of made) left.set(name, (left.get(name) ?? 0) + 1);
+  for (const { name, optional } of expected) if (!optional) left.set(name, (left.get(name) ?? 0) - 1);
+  return expected.filter(({ name, optional }) => {
+    if (!optional) return true;
+    const some = left.get(name) ?? 0;
+    left.set(name, some - 1);
+    return some > 0;
+  });
 }
 
 function madeCall(call: ToolCall): MadeCall {

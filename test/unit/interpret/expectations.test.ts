@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { expectedTools, nameList, stated, UNREADABLE } from '../../../src/interpret/expectations.js';
 import { interpret } from '../../../src/interpret/interpret.js';
 import type { Json } from '../../../src/model/json.js';
 import { otlpSpan } from '../../support/otlp-json.js';
@@ -31,8 +32,8 @@ describe('expected tools', () => {
     expect(expectation({ 'tracegrade.eval.expected_tools': '[]' })).toEqual({ tools: [] });
   });
 
-  test('are left out whole when one cannot be read', () => {
-    expect(expectation({ 'tracegrade.eval.expected_tools': '[{"name": "a"}, 7]' })).toBeUndefined();
+  test('are unreadable as a whole when one of them is', () => {
+    expect(expectation({ 'tracegrade.eval.expected_tools': '[{"name": "a"}, 7]' })).toEqual({ unreadable: ['tools'] });
   });
 });
 
@@ -57,4 +58,42 @@ test('reads modes, lists and the answer, and ignores words that it does not know
 
 test('has none where nothing is stated', () => {
   expect(expectation({ 'gen_ai.operation.name': 'chat' })).toBeUndefined();
+});
+
+test.each([
+  ['names parted by commas', 'f, g', [{ name: 'f' }, { name: 'g' }]],
+  ['one name', 'f', [{ name: 'f' }]],
+  ['a list of names as JSON text', '["f","g"]', [{ name: 'f' }, { name: 'g' }]],
+  ['objects', '[{"name":"f","arguments":{"a":1},"step":2}]', [{ name: 'f', arguments: { a: 1 }, step: 2 }]],
+  ['an optional call', '[{"name":"f","optional":true}]', [{ name: 'f', optional: true }]],
+  ['texts of objects', ['{"name":"f","input_parameters":{}}'], [{ name: 'f', arguments: {} }]],
+  ['an empty list, which is a statement', '[]', []],
+])('reads expected tools written as %s', (_how, value, calls) => {
+  expect(expectedTools(value)).toEqual(calls);
+});
+
+test.each([
+  ['["f","g"', 'a list that was cut'],
+  ['[{"name":"f","arguments":{"a":1}},{"na', 'an object that was cut'],
+  ['"f', 'a text that was cut'],
+  ['null', 'the text null'],
+  ['{"name":"f"}', 'an object where a list belongs'],
+  ['["f",null]', 'a list with an item that is none'],
+  ['[{"name":"f"},{}]', 'a call without a name'],
+  [7, 'a number'],
+] as const)('calls %j unreadable: %s', (value, _why) => {
+  expect(expectedTools(value)).toBe(UNREADABLE);
+});
+
+test('reads lists of names, and calls a cut one unreadable: a ban that cannot be read is not kept', () => {
+  expect(nameList('a, b')).toEqual(['a', 'b']);
+  expect(nameList('["a"]')).toEqual(['a']);
+  expect(nameList('["delete_all')).toBe(UNREADABLE);
+  expect(nameList('[{"name":"f"}]')).toBe(UNREADABLE);
+  expect(nameList(undefined)).toBeUndefined();
+});
+
+test('names the members that cannot be read beside those that can', () => {
+  expect(stated({ tools: UNREADABLE, answer: '7' })).toEqual({ answer: '7', unreadable: ['tools'] });
+  expect(stated({ tools: undefined })).toBeUndefined();
 });

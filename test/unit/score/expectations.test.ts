@@ -113,3 +113,23 @@ describe('ground truth on the spans and in a file', () => {
     });
   });
 });
+
+test('a missing trace does not shift the ground truth of the turns behind it', () => {
+  const turn = (index: number, query: string, tool: string): DatasetTurn => ({
+    place: `d conversation[${index}]`,
+    caseId: null,
+    conversationId: 's1',
+    assistantId: null,
+    turn: index,
+    query,
+    expectation: { tools: [{ name: tool }] },
+    recorded: null,
+  });
+  const index = buildExpectationIndex([turn(0, 'Q one', 'f'), turn(1, 'Q two', 'g')]);
+
+  // The only trace that is there is of the second turn, so it is the first of its conversation.
+  const match = index.match(interaction([], { conversationId: 's1', query: 'q two' }), 0);
+
+  expect(match).toMatchObject({ kind: 'matched', by: 'query', expectation: { tools: [{ name: 'g' }] } });
+  expect(index.match(interaction([], { conversationId: 's1', query: 'other words' }), 1)).toMatchObject({ by: 'turn' });
+});

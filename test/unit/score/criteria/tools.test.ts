@@ -98,6 +98,18 @@ describe('edges', () => {
     });
   });
 
+  test('an optional call may be made or left out', () => {
+    const tools = [{ name: 'f', optional: true }, { name: 'g' }];
+
+    expect(run(interaction([call('g')]), { tools })).toMatchObject({ outcome: 1, missing: 0, extra: 0 });
+    expect(run(interaction([call('f'), call('g')]), { tools })).toMatchObject({ outcome: 1, missing: 0, extra: 0 });
+    expect(run(interaction([call('f')]), { tools })).toMatchObject({ passed: false, missing_tools: ['g'] });
+  });
+
+  test('ground truth that cannot be read grades nothing', () => {
+    expect(run(interaction([weather()]), { unreadable: ['tools'] }).outcome).toBe('no_expectation');
+  });
+
   test('without ground truth it abstains, and so it does when switched off', () => {
     expect(run(interaction([weather()]), null).outcome).toBe('no_expectation');
     expect(run(interaction([weather()]), { answer: '14' }).outcome).toBe('no_expectation');
