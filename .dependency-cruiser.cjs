@@ -27,6 +27,12 @@ module.exports = {
       to: { path: '^src/', pathNot: '^src/model/' },
     },
     {
+      name: 'batch-joins-score-and-estimate',
+      severity: 'error',
+      from: { path: '^src/batch/' },
+      to: { path: '^src/', pathNot: '^src/(batch|score|estimate|model)/' },
+    },
+    {
       name: 'pure-rooms-touch-no-world',
       comment: 'interpret, assemble, score, estimate and model do no input or output.',
       severity: 'error',

@@ -81,7 +81,7 @@ function conversationTable(rows: readonly string[][], k: number): string {
 function rowOf(metric: AgenticMetric): string[] {
   const { is_fully_correct: fully, interactions } = metric;
   const tools = metric.tool_correctness_scores.flatMap((score) => score?.overall_correctness ?? []);
-  const why = interactions.find(({ verdict }) => verdict === 'incorrect') ?? interactions.find(({ reason }) => reason);
+  const why = ['incorrect', 'unscored', 'neutral'].map((wanted) => interactions.find((one) => one.verdict === wanted));
   return [
     cut(metric.session_id, 28),
     cut(metric.assistant_id ?? '-', 18),
@@ -91,7 +91,7 @@ function rowOf(metric: AgenticMetric): string[] {
     tools.length === 0 ? '-' : shown(tools.reduce((sum, value) => sum + value, 0) / tools.length),
     interval(metric.pass_at_k, metric.pass_at_k_ci_low, metric.pass_at_k_ci_high),
     interval(metric.pass_pow_k, metric.pass_pow_k_ci_low, metric.pass_pow_k_ci_high),
-    cut(why?.reason ?? '', 60),
+    fully === true ? '' : cut(why.find((one) => one !== undefined)?.reason ?? '', 60),
   ];
 }
 

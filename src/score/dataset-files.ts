@@ -1,28 +1,41 @@
 import { createReadStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import type { Datasets } from './datasets.js';
-import { joined, parseDatasetLine, parseDatasets } from './datasets.js';
+import type { DatasetItem, Datasets } from './datasets.js';
+import { joined, splitDatasetLine, splitDatasets, turnsOf } from './datasets.js';
 
 /**
- * Reads a file of Gaussia datasets: `.jsonl` and `.ndjson` line by line, one dataset a line; anything else as one JSON
- * text. What cannot be read is a fault with its place; the rest is given. Never rejects.
+ * Reads the turns of a file of Gaussia datasets. What cannot be read is a fault with its place; the rest is given. Never
+ * rejects.
  */
 export async function readDatasetFile(path: string): Promise<Datasets> {
+  const parts: Datasets[] = [];
+  for await (const item of streamDatasetFile(path)) parts.push(turnsOf(item));
+  return joined(parts);
+}
+
+/**
+ * The datasets of a file, one by one: `.jsonl` and `.ndjson` line by line, one dataset a line, in memory for the longest
+ * line; anything else as one JSON text, which is held whole. Never throws.
+ */
+export async function* streamDatasetFile(path: string): AsyncGenerator<DatasetItem> {
   try {
-    if (!/\.(?:jsonl|ndjson)$/i.test(path)) return parseDatasets(await readFile(path, 'utf8'), path);
-    const parts: Datasets[] = [];
+    if (!/\.(?:jsonl|ndjson)$/i.test(path)) {
+      yield* splitDatasets(await readFile(path, 'utf8'), path);
+      return;
+    }
     let lineNumber = 0;
     for await (const line of linesOf(path)) {
       lineNumber += 1;
-      const part = parseDatasetLine(line, path, lineNumber);
-      if (part.turns.length > 0 || part.faults.length > 0) parts.push(part);
+      yield* splitDatasetLine(line, path, lineNumber);
     }
-    return joined(parts);
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code ?? 'unknown error';
-    return { turns: [], faults: [{ place: path, problem: `cannot be read: ${code}` }] };
+    const hint = TOO_LARGE.has(code) ? '; too large for one JSON text: write one dataset a line, as .jsonl' : '';
+    yield { fault: { place: path, problem: `cannot be read: ${code}${hint}` } };
   }
 }
+
+const TOO_LARGE: ReadonlySet<string> = new Set(['ERR_STRING_TOO_LONG', 'ERR_FS_FILE_TOO_LARGE']);
 
 /** `node:readline` does not hand on the stream's errors. */
 async function* linesOf(path: string): AsyncGenerator<string> {

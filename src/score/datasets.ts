@@ -23,6 +23,7 @@ export interface DatasetTurn {
 }
 
 export interface RecordedTurn {
+  /** Also empty, when that is what the agent said; null: not recorded. */
   readonly answer: string | null;
   readonly calls: readonly MadeCall[];
   /** As the data declares; absent: it does not. */
@@ -109,20 +110,42 @@ const MEANT: Readonly<Record<string, string>> = {
 // At the outer levels other keys are allowed, but not one that was meant as ground truth.
 const LOOKS_LIKE_GROUND_TRUTH = /ground|truth|expect|forbid|allowed/i;
 
+/** One dataset as JSON and where it stands (`orders.jsonl:12`, `orders.json [3]`), or why the text is none. */
+export type DatasetItem = { readonly place: string; readonly dataset: Json } | { readonly fault: DatasetFault };
+
+/** The datasets of a text that holds one, or a list of them. */
+export function splitDatasets(content: string, source: string): readonly DatasetItem[] {
+  const value = parseJson(content, source);
+  if ('fault' in value) return [value];
+  if (!Array.isArray(value.json)) return [{ place: source, dataset: value.json }];
+  return (value.json as readonly Json[]).map((dataset, i) => ({ place: `${source} [${i}]`, dataset }));
+}
+
+/** The dataset of one line of a JSONL file; none of an empty line. `lineNumber` counts from 1. */
+export function splitDatasetLine(line: string, source: string, lineNumber: number): readonly DatasetItem[] {
+  if (line.trim() === '') return [];
+  const place = `${source}:${lineNumber}`;
+  const value = parseJson(line, place);
+  return 'fault' in value ? [value] : [{ place, dataset: value.json }];
+}
+
+/** What stands before the path inside a dataset: `orders.jsonl:12 `, `orders.json [3].`. */
+export function pathPrefix(place: string): string {
+  return place === '' ? '' : `${place}${/ \[\d+\]$|^\[\d+\]$/.test(place) ? '.' : ' '}`;
+}
+
 /** Parses a file that holds one dataset, or a list of them, in Gaussia's JSON. */
 export function parseDatasets(content: string, source: string): Datasets {
-  const value = parseJson(content, source);
-  if ('fault' in value) return { turns: [], faults: [value.fault] };
-  if (!Array.isArray(value.json)) return readDataset(value.json, `${source} `);
-  return joined((value.json as readonly Json[]).map((item, i) => readDataset(item, `${source} [${i}].`)));
+  return joined(splitDatasets(content, source).map(turnsOf));
 }
 
 /** Parses one line of a JSONL file; an empty line is nothing. `lineNumber` counts from 1. */
 export function parseDatasetLine(line: string, source: string, lineNumber: number): Datasets {
-  if (line.trim() === '') return { turns: [], faults: [] };
-  const place = `${source}:${lineNumber}`;
-  const value = parseJson(line, place);
-  return 'fault' in value ? { turns: [], faults: [value.fault] } : readDataset(value.json, `${place} `);
+  return joined(splitDatasetLine(line, source, lineNumber).map(turnsOf));
+}
+
+export function turnsOf(item: DatasetItem): Datasets {
+  return 'fault' in item ? { turns: [], faults: [item.fault] } : readDataset(item.dataset, pathPrefix(item.place));
 }
 
 export function joined(parts: readonly Datasets[]): Datasets {
@@ -169,8 +192,20 @@ function faultPosition(content: string, error: unknown): number | null {
  * ground truth that nobody knows are faults: a misspelt one would otherwise expect nothing, and pass.
  */
 export function readDataset(value: Json, prefix: string): Datasets {
+  const { turns, faults } = readConversation(value, prefix);
+  return { turns, faults };
+}
+
+/** A dataset with its ids, which are null when they are blank or missing. */
+export interface DatasetConversation extends Datasets {
+  readonly sessionId: string | null;
+  readonly assistantId: string | null;
+}
+
+/** As `readDataset`, with the ids of the conversation, also of one without turns. */
+export function readConversation(value: unknown, prefix: string): DatasetConversation {
   const outer = dataset.safeParse(value);
-  if (!outer.success) return { turns: [], faults: faultsOf(outer.error, prefix) };
+  if (!outer.success) return { sessionId: null, assistantId: null, turns: [], faults: faultsOf(outer.error, prefix) };
   const { session_id, assistant_id, conversation } = outer.data;
   const faults = misplaced(outer.data, Object.keys(dataset.shape), prefix);
   const turns: DatasetTurn[] = [];
@@ -202,7 +237,7 @@ export function readDataset(value: Json, prefix: string): Datasets {
       recorded: recordedOf(parsed.data),
     });
   });
-  return { turns, faults };
+  return { sessionId: orNull(session_id), assistantId: orNull(assistant_id), turns, faults };
 }
 
 function blank(value: string | null | undefined): boolean {
@@ -233,7 +268,7 @@ function expectedCallOf(tool: z.infer<typeof expectedTool>): ExpectedCall {
 }
 
 function recordedOf({ assistant, agentic: trace }: Batch): RecordedTurn | null {
-  if (blank(assistant) && !trace) return null;
+  if ((assistant === null || assistant === undefined) && !trace) return null;
   const calls = (trace?.tools_used ?? []).map((tool) =>
     present<MadeCall>({
       name: orNull(tool.tool_name) ?? UNNAMED,
@@ -241,7 +276,7 @@ function recordedOf({ assistant, agentic: trace }: Batch): RecordedTurn | null {
       step: tool.step,
     }),
   );
-  return present({ answer: orNull(assistant), calls, resultsUsed: trace?.final_answer_uses_tools }, ['answer']);
+  return present({ answer: assistant ?? null, calls, resultsUsed: trace?.final_answer_uses_tools }, ['answer']);
 }
 
 /** Without the members that are null or undefined (but for `kept`). */
@@ -269,7 +304,8 @@ function misplaced(value: object, known: readonly string[], prefix: string): Dat
     .map((key) => ({ place: `${prefix}${shown(key)}`, problem: `unknown key; known are ${known.join(', ')}` }));
 }
 
-function faultsOf(error: z.ZodError, prefix: string): DatasetFault[] {
+/** The faults that zod found, each with its path behind `prefix`. */
+export function faultsOf(error: z.ZodError, prefix: string): DatasetFault[] {
   return error.issues.flatMap((issue): DatasetFault[] => {
     const path = pathText(issue.path);
     if (issue.code !== 'unrecognized_keys') {

@@ -1,4 +1,5 @@
-import type { ExpectedCall } from '../model/expectation.js';
+import type { ArgumentsMatch, ExpectedCall, SequenceMode } from '../model/expectation.js';
+import type { ArgumentRules } from './argument-match.js';
 import type { MadeCall, ToolAssessment, ToolWeights } from './assess-tools.js';
 import { assessTools } from './assess-tools.js';
 
@@ -6,8 +7,12 @@ import { assessTools } from './assess-tools.js';
 export interface ToolCorrectnessInput {
   readonly used: readonly MadeCall[];
   readonly expected: readonly ExpectedCall[];
-  /** Default true. */
+  /** Default true. The short form of mode `in_order` (true) and `any_order` (false). */
   readonly sequenceMatters?: boolean;
+  /** Stands above `sequenceMatters`. */
+  readonly mode?: SequenceMode;
+  /** How arguments are compared; default `exact`. */
+  readonly argumentsMatch?: ArgumentsMatch;
   /** The answer uses the tools' results; absent: nobody said. */
   readonly utilization?: boolean;
   /** Default 0.25 each. */
@@ -23,7 +28,8 @@ export interface ToolCorrectness {
   readonly sequence_correct: number | null;
   readonly result_utilization: number | null;
   readonly overall_correctness: number | null;
-  readonly is_correct: boolean;
+  /** null when arguments that were not captured decide it. */
+  readonly is_correct: boolean | null;
   readonly reasoning: string;
   /** Expected calls that were not made, and calls beyond the expected ones, by name; Gaussia has neither. */
   readonly missing: readonly string[];
@@ -32,7 +38,7 @@ export interface ToolCorrectness {
 
 export const EQUAL_WEIGHTS: ToolWeights = { selection: 0.25, parameters: 0.25, sequence: 0.25, utilization: 0.25 };
 
-const STRICT_ARGUMENTS = { match: 'exact', coerce: false, overrides: {} } as const;
+const STRICT_ARGUMENTS: ArgumentRules = { match: 'exact', coerce: false, overrides: {} };
 
 /** The name of a call that has none; it is never an expected one. */
 export const UNNAMED = '<unnamed>';
@@ -63,8 +69,14 @@ export function toolCorrectness(input: ToolCorrectnessInput): ToolCorrectness {
     if (faults.length > 0) throw new RangeError(faults.join('; '));
   }
   if (!(threshold >= 0 && threshold <= 1)) throw new RangeError(`threshold must be 0..1, got ${threshold}`);
-  const mode = sequenceMatters ? 'in_order' : 'any_order';
-  const rules = { weights, threshold, mode, arguments: STRICT_ARGUMENTS } as const;
+  const mode = input.mode ?? (sequenceMatters ? 'in_order' : 'any_order');
+  const match = input.argumentsMatch ?? 'exact';
+  const rules = {
+    weights,
+    threshold,
+    mode,
+    arguments: match === 'exact' ? STRICT_ARGUMENTS : { ...STRICT_ARGUMENTS, match },
+  };
   const assessment = assessTools(input.used, input.expected, rules, input.utilization);
   return {
     tool_selection_correct: assessment.selection,
@@ -72,30 +84,41 @@ export function toolCorrectness(input: ToolCorrectnessInput): ToolCorrectness {
     sequence_correct: assessment.sequence,
     result_utilization: assessment.utilization,
     overall_correctness: assessment.undecided ? null : assessment.overall,
-    is_correct: assessment.passed && !assessment.undecided,
-    reasoning: reasoningOf(assessment, input, sequenceMatters),
+    is_correct: assessment.undecided ? null : assessment.passed,
+    reasoning: reasoningOf(assessment, input, mode !== 'any_order'),
     missing: assessment.missing,
     extra: assessment.extra,
   };
 }
 
-function reasoningOf(assessment: ToolAssessment, input: ToolCorrectnessInput, sequenceMatters: boolean): string {
+type Parts = Pick<ToolAssessment, 'selection' | 'parameters' | 'sequence' | 'utilization' | 'undecided'>;
+
+/** The parts in Gaussia's words. */
+export function reasoningOf(
+  parts: Parts,
+  calls: { readonly used: readonly { name: string }[]; readonly expected: readonly { name: string }[] },
+  sequenceMatters: boolean,
+): string {
   return [
-    selectionText(assessment, input),
-    parametersText(assessment),
-    sequenceText(assessment, sequenceMatters),
-    assessment.utilization === null
+    selectionText(
+      parts,
+      calls.used.map(({ name }) => name),
+      calls.expected.map(({ name }) => name),
+    ),
+    parametersText(parts),
+    sequenceText(parts, sequenceMatters),
+    parts.utilization === null
       ? '– Utilization: not stated'
-      : assessment.utilization === 1
+      : parts.utilization === 1
         ? '✓ Utilization: tools used in answer'
         : '✗ Utilization: tools not used in answer',
   ].join('; ');
 }
 
-function selectionText(assessment: ToolAssessment, input: ToolCorrectnessInput): string {
-  if (assessment.selection === 1) return '✓ Tool selection: correct';
-  const used = new Set(input.used.map((call) => call.name));
-  const expected = new Set(input.expected.map((call) => call.name));
+function selectionText({ selection }: Parts, usedNames: readonly string[], expectedNames: readonly string[]): string {
+  if (selection === 1) return '✓ Tool selection: correct';
+  const used = new Set(usedNames);
+  const expected = new Set(expectedNames);
   const missing = [...expected].filter((name) => !used.has(name));
   const extra = [...used].filter((name) => !expected.has(name));
   if (extra.length === 0) return `⚠ Tool selection: missing ${setText(missing)}`;
@@ -103,7 +126,7 @@ function selectionText(assessment: ToolAssessment, input: ToolCorrectnessInput):
   return `✗ Tool selection: used ${setText(used)}, expected ${setText(expected)}`;
 }
 
-function parametersText({ parameters, undecided }: ToolAssessment): string {
+function parametersText({ parameters, undecided }: Parts): string {
   if (undecided) return '– Parameters: not captured';
   if (parameters === null) return '– Parameters: nothing expected';
   if (parameters === 1) return '✓ Parameters: correct';
@@ -111,7 +134,7 @@ function parametersText({ parameters, undecided }: ToolAssessment): string {
   return `✗ Parameters: incorrect (${parameters.toFixed(2)})`;
 }
 
-function sequenceText({ sequence }: ToolAssessment, matters: boolean): string {
+function sequenceText({ sequence }: Parts, matters: boolean): string {
   if (!matters) return '✓ Sequence: not required';
   if (sequence === null) return '– Sequence: nothing expected';
   return sequence === 1 ? '✓ Sequence: correct' : `✗ Sequence: incorrect (${sequence.toFixed(2)})`;
