@@ -19,15 +19,7 @@ test.each(scenarios('genai-semconv'))('reads %s in protobuf as in JSON', (scenar
 });
 
 /** Folders of other instrumentations that follow the conventions closely enough to need no dialect of their own yet. */
-const FOLLOWERS = [
-  'agent-framework',
-  'openai-agents',
-  'pydantic-ai',
-  'semantic-kernel',
-  'strands',
-  'strands-py',
-  'vercel-ai-v7',
-];
+const FOLLOWERS = ['agent-framework', 'openai-agents', 'pydantic-ai', 'semantic-kernel', 'strands', 'strands-py'];
 
 describe.each(FOLLOWERS)('%s, by the frame alone', (folder) => {
   test.each(scenarios(folder))('tells what truly happened in %s', (scenario) => {

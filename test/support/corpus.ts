@@ -9,7 +9,7 @@ const CORPUS = new URL('../fixtures/corpus/', import.meta.url);
 
 /** Folders whose dialects are read whole; the others are read as far as generic reading goes. */
 export function isWhole(folder: string): boolean {
-  return /^(?:genai-|openinference-|otel-openai$|openai-v2-events$)/.test(folder);
+  return /^(?:genai-|openinference-|vercel-ai-|otel-openai$|openai-v2-events$)/.test(folder);
 }
 
 export function corpusFolders(): readonly string[] {

@@ -13,6 +13,9 @@ const FOLDERS = [
   'openinference-llama-index',
   'openinference-openai',
   'openinference-openai-agents',
+  'vercel-ai-v4',
+  'vercel-ai-v6',
+  'vercel-ai-v7',
 ];
 
 /** A failed call shows in messages only as text that the framework made of the error. */
