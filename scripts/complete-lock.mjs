@@ -12,6 +12,7 @@ const left = {
   '@chdb/lib-linux-arm64-gnu': { version: engine, cpu: ['arm64'], libc: ['glibc'], os: ['linux'] },
   'napi-windows-process-start-time': { version: '0.1.0', dev: true, os: ['win32'] },
 };
-for (const [name, entry] of Object.entries(left)) lock.packages[`node_modules/${name}`] ??= { ...entry, optional: true };
+for (const [name, entry] of Object.entries(left))
+  lock.packages[`node_modules/${name}`] ??= { ...entry, optional: true };
 const sorted = Object.entries(lock.packages).sort(([a], [b]) => (a < b ? -1 : 1));
 writeFileSync(file, `${JSON.stringify({ ...lock, packages: Object.fromEntries(sorted) }, null, 2)}\n`);

@@ -1,5 +1,6 @@
-import { RESOURCE_RANK, type AgentSpan, type Fact, type Ranked, type SpanFacts } from '../model/agent-span.js';
+import { RESOURCE_RANK, type AgentSpan, type Fact } from '../model/agent-span.js';
 import type { Turn } from '../model/turn.js';
+import { bestOf } from './best-of.js';
 import type { ModelCall } from './model-calls.js';
 import type { TurnTree } from './turn-tree.js';
 
@@ -7,16 +8,6 @@ type TextFact = Extract<
   Fact,
   'conversationId' | 'userId' | 'agentName' | 'agentVersion' | 'environment' | 'task' | 'model' | 'caseId'
 >;
-
-/** The best source of a row over several spans: each source is looked for on all of them before the next is tried. */
-function bestOf<F extends Fact>(spans: readonly AgentSpan[], fact: F): Ranked<SpanFacts[F]> | undefined {
-  let best: Ranked<SpanFacts[F]> | undefined;
-  for (const span of spans) {
-    const reading = span.read(fact);
-    if (reading !== undefined && (best === undefined || reading.rank < best.rank)) best = reading;
-  }
-  return best;
-}
 
 export function bestText(spans: readonly AgentSpan[], fact: TextFact): string | null {
   return bestOf(spans, fact)?.value ?? null;
@@ -40,7 +31,9 @@ function isTransport(span: AgentSpan): boolean {
  */
 export function conversationOf(turn: Turn): ConversationIdentity {
   const spans = [...turn.ancestors, ...turn.spans];
-  const inOrder = [...spans.filter((span) => !isTransport(span)), ...spans.filter(isTransport)];
+  const inOrder = spans.some(isTransport)
+    ? [...spans.filter((span) => !isTransport(span)), ...spans.filter(isTransport)]
+    : spans;
   const ids = new Set<string>();
   for (const span of inOrder) {
     const reading = span.read('conversationId');

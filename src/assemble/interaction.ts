@@ -1,5 +1,5 @@
 import type { AgentSpan } from '../model/agent-span.js';
-import type { Interaction, ToolCall } from '../model/interaction.js';
+import type { Interaction } from '../model/interaction.js';
 import type { Turn } from '../model/turn.js';
 import { coverageOf } from './coverage.js';
 import { expectationOf, groundTruthSpans } from './ground-truth.js';
@@ -14,6 +14,14 @@ import { TurnTree } from './turn-tree.js';
  * in whatever order they arrived.
  */
 export function buildInteraction(turn: Turn): Interaction {
+  const interaction = readInteraction(turn);
+  // Its spans are held for their late window; what was read of them is many times their size and would stay as long.
+  for (const span of turn.ancestors) span.forget?.();
+  for (const span of turn.spans) span.forget?.();
+  return interaction;
+}
+
+function readInteraction(turn: Turn): Interaction {
   const { root, spans } = turn;
   const tree = new TurnTree(turn);
   const models = modelCalls(spans, tree);
@@ -21,14 +29,13 @@ export function buildInteraction(turn: Turn): Interaction {
   const conversation = conversationOf(turn);
   const ownerName = (owner: AgentSpan | null): string | null =>
     owner !== null && owner !== root ? agentNameOf(owner) : agent.captured ? agent.name : null;
-  const found = findToolCalls(spans, tree, models, root, ownerName);
-  const toolCalls: ToolCall[] = found.calls.map(({ agent: owner, ...call }, position) => {
-    const name = ownerName(owner);
-    return { ...call, position, owner: name, byRoot: name === null || name === agent.name };
-  });
+  const found = findToolCalls(spans, tree, models, root, ownerName, agent.name);
+  const toolCalls = found.calls;
   const query = findQuery(root, spans, tree, models);
   const answer = findAnswer(root, spans, tree, models);
   const truth = groundTruthSpans(turn);
+  const all = [...turn.ancestors, ...spans];
+  const { startedAtMs, endedAtMs } = times(turn);
   return {
     interactionId: `${turn.traceId}-${turn.rootSpanId}`,
     traceId: turn.traceId,
@@ -36,7 +43,7 @@ export function buildInteraction(turn: Turn): Interaction {
     conversationId: conversation.id,
     conversationIdSource: conversation.source,
     conversationAliases: conversation.aliases,
-    userId: bestText([...turn.ancestors, ...spans], 'userId'),
+    userId: bestText(all, 'userId'),
     assistantId: agent.name,
     agentVersion: bestText(spans, 'agentVersion'),
     environment: bestText(spans, 'environment'),
@@ -44,8 +51,9 @@ export function buildInteraction(turn: Turn): Interaction {
     caseId: bestText(truth, 'caseId'),
     model: modelOfTurn(turn, models),
     dialect: root?.dialect ?? spans.find((span) => span.dialect !== null)?.dialect ?? 'none',
-    ...times(turn),
-    revision: evidence([...turn.ancestors, ...spans]),
+    startedAtMs,
+    endedAtMs,
+    revision: evidence(all),
     openTop: turn.openTop,
     inputTokens: tokensOfTurn(turn, models, 'inputTokens'),
     outputTokens: tokensOfTurn(turn, models, 'outputTokens'),
@@ -62,7 +70,7 @@ export function buildInteraction(turn: Turn): Interaction {
       agentCaptured: agent.captured,
       conversationRecorded: conversation.source === 'recorded',
     }),
-    expectation: expectationOf(turn),
+    expectation: expectationOf(truth),
   };
 }
 

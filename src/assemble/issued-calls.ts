@@ -1,7 +1,7 @@
 import type { AgentSpan } from '../model/agent-span.js';
-import { canonicalJson } from '../model/json.js';
-import type { Message, RecordedArguments, ToolCallPart, ToolResultPart } from '../model/message.js';
+import type { Message, ToolCallPart, ToolResultPart } from '../model/message.js';
 import { lastUserText, lastUserTextIndex, messageText } from '../model/message-text.js';
+import { argumentsKey } from './arguments-key.js';
 import { compareBigint, type ModelCall } from './model-calls.js';
 import type { ToolRun } from './tool-runs.js';
 
@@ -9,6 +9,8 @@ import type { ToolRun } from './tool-runs.js';
 export class IssuedCall {
   /** The same call wherever it says something new, the model's own output first. */
   readonly parts: ToolCallPart[] = [];
+  /** The arguments in `parts` as comparable texts, each once. */
+  readonly argumentsKeys: string[] = [];
   readonly runs: ToolRun[] = [];
   name = '';
   id: string | undefined;
@@ -24,18 +26,6 @@ export class IssuedCall {
     /** Asked for by an attempt that failed: it counts only when it was carried out. */
     readonly tentative: boolean,
   ) {}
-}
-
-const KEYS = new WeakMap<RecordedArguments, string | null>();
-
-/** Arguments as one comparable text; null when there is no value to compare. */
-export function argumentsKey(args: RecordedArguments): string | null {
-  let key = KEYS.get(args);
-  if (key === undefined) {
-    key = args.status === 'captured' ? canonicalJson(args.value) : null;
-    KEYS.set(args, key);
-  }
-  return key;
 }
 
 /** The calls of a turn, found by what a copy of one elsewhere may still show: id, arguments, or only the name. */
@@ -59,7 +49,7 @@ class IssuedCalls {
   learn(call: IssuedCall, part: ToolCallPart): void {
     const key = argumentsKey(part.arguments);
     const newId = call.id === undefined && part.id !== undefined;
-    const newArguments = key !== null && !call.parts.some((known) => argumentsKey(known.arguments) === key);
+    const newArguments = key !== null && !call.argumentsKeys.includes(key);
     if (call.parts.length > 0 && !newId && !newArguments) return;
     call.parts.push(part);
     if (call.name === '') {
@@ -70,19 +60,21 @@ class IssuedCalls {
       call.id = part.id;
       append(this.byId, part.id, call);
     }
-    if (newArguments) append(this.byArguments, `${call.name}\n${key}`, call);
+    if (newArguments) {
+      call.argumentsKeys.push(key);
+      append(this.byArguments, `${call.name}\n${key}`, call);
+    }
   }
 
   /** The known call that a part seen elsewhere is a copy of; none that `used` holds. */
   find(part: ToolCallPart, used: ReadonlySet<IssuedCall>, agent: AgentSpan | null): IssuedCall | undefined {
     const key = argumentsKey(part.arguments);
-    const sameKey = (call: IssuedCall) =>
-      key !== null && call.parts.some((known) => argumentsKey(known.arguments) === key);
+    const sameKey = (call: IssuedCall) => key !== null && call.argumentsKeys.includes(key);
     const named = (call: IssuedCall) => call.name === part.name || call.name === '' || part.name === '';
     // Two different ids say that these are two calls, unless their arguments say otherwise.
     const noOtherId = (call: IssuedCall) => part.id === undefined || call.id === undefined || call.id === part.id;
     const pick = (list: readonly IssuedCall[] | undefined, test: (call: IssuedCall) => boolean) =>
-      pickFree(list ?? [], used, agent, test);
+      list === undefined ? undefined : pickFree(list, used, agent, test);
     const sameId = part.id === undefined ? undefined : this.byId.get(part.id);
     const sameArguments = key === null ? undefined : this.byArguments.get(`${part.name}\n${key}`);
     return (
@@ -135,14 +127,16 @@ export function issuedCalls(calls: readonly ModelCall[], agents: readonly AgentS
 function readOutput(call: ModelCall, issued: IssuedCalls): void {
   const waiting: Waiting[] = [];
   let index = 0;
-  for (const part of (call.output?.messages ?? []).flatMap((message) => message.parts)) {
-    if (part.type === 'tool_call' && !isGlued(part, call)) {
-      const made = new IssuedCall(call, call.agent, call.endNano, index, call.failed);
-      waiting.push({ part, call: issued.issue(made, part) });
-      index += 1;
-    } else if (part.type === 'tool_result') {
-      const answered = takeWaiting(part, waiting);
-      if (answered !== undefined) answered.result ??= part;
+  for (const message of call.output?.messages ?? []) {
+    for (const part of message.parts) {
+      if (part.type === 'tool_call' && !isGlued(part, call)) {
+        const made = new IssuedCall(call, call.agent, call.endNano, index, call.failed);
+        waiting.push({ part, call: issued.issue(made, part) });
+        index += 1;
+      } else if (part.type === 'tool_result') {
+        const answered = takeWaiting(part, waiting);
+        if (answered !== undefined) answered.result ??= part;
+      }
     }
   }
 }
@@ -185,9 +179,9 @@ function readHistories(calls: readonly ModelCall[], issued: IssuedCalls): void {
     if (input?.complete === true) {
       if (!questions.has(call.agent)) questions.set(call.agent, lastUserText(input.messages));
       const before = previous.get(call.agent) ?? null;
-      const own = input.messages.slice(afterQuestion(input.messages, questions.get(call.agent)));
       readHistory(
-        own,
+        input.messages,
+        afterQuestion(input.messages, questions.get(call.agent)),
         issued,
         call.agent,
         (index) => new IssuedCall(before, call.agent, before?.endNano ?? call.startNano, AFTER_OUTPUT + index, false),
@@ -202,8 +196,14 @@ function readAgentMessages(agent: AgentSpan, issued: IssuedCalls): void {
   const output = agent.read('outputMessages')?.value;
   if (output?.messages.some((message) => message.parts.some(({ type }) => type === 'tool_call')) !== true) return;
   const question = lastUserText(agent.read('inputMessages')?.value.messages ?? []);
-  const own = output.messages.slice(afterQuestion(output.messages, question));
-  readHistory(own, issued, agent, (index) => new IssuedCall(null, agent, agent.span.startUnixNano, index, false));
+  const from = afterQuestion(output.messages, question);
+  readHistory(
+    output.messages,
+    from,
+    issued,
+    agent,
+    (index) => new IssuedCall(null, agent, agent.span.startUnixNano, index, false),
+  );
 }
 
 /** Where this turn's own messages begin in a list that repeats the question. */
@@ -220,9 +220,10 @@ interface Waiting {
   readonly call: IssuedCall;
 }
 
-/** Each call in a history is one known call, at most one each, or a new one; each result goes to a call before it. */
+/** Each call in a history, from a message on, is one known call, at most one each, or a new one; each result goes to a call before it. */
 function readHistory(
   messages: readonly Message[],
+  from: number,
   issued: IssuedCalls,
   agent: AgentSpan | null,
   create: (index: number) => IssuedCall,
@@ -230,20 +231,22 @@ function readHistory(
   const used = new Set<IssuedCall>();
   const waiting: Waiting[] = [];
   let created = 0;
-  for (const part of messages.flatMap((message) => message.parts)) {
-    if (part.type === 'tool_call') {
-      let call = issued.find(part, used, agent);
-      if (call === undefined) {
-        call = issued.issue(create(created), part);
-        created += 1;
-      } else {
-        issued.learn(call, part);
+  for (let at = from; at < messages.length; at += 1) {
+    for (const part of (messages[at] as Message).parts) {
+      if (part.type === 'tool_call') {
+        let call = issued.find(part, used, agent);
+        if (call === undefined) {
+          call = issued.issue(create(created), part);
+          created += 1;
+        } else {
+          issued.learn(call, part);
+        }
+        used.add(call);
+        waiting.push({ part, call });
+      } else if (part.type === 'tool_result') {
+        const call = takeWaiting(part, waiting) ?? withoutResult(part, issued.all, used);
+        if (call !== undefined) call.result ??= part;
       }
-      used.add(call);
-      waiting.push({ part, call });
-    } else if (part.type === 'tool_result') {
-      const call = takeWaiting(part, waiting) ?? withoutResult(part, issued.all, used);
-      if (call !== undefined) call.result ??= part;
     }
   }
 }

@@ -1,4 +1,4 @@
-import { argumentsKey, type IssuedCall } from './issued-calls.js';
+import type { IssuedCall } from './issued-calls.js';
 import type { ToolRun } from './tool-runs.js';
 
 /**
@@ -15,10 +15,10 @@ import type { ToolRun } from './tool-runs.js';
 export function joinRuns(issued: readonly IssuedCall[], runs: readonly ToolRun[]): readonly (readonly ToolRun[])[] {
   const calls = [...issued].sort(byOrder);
   const free = new Set(runs);
-  const keys = new Map(runs.map((run) => [run, runKey(run)]));
   for (const pass of PASSES) {
+    if (free.size === 0) return [];
+    const buckets = bucket(free, pass.runKey);
     for (const sameAgent of [true, false]) {
-      const buckets = bucket(free, (run) => pass.runKey(run, keys.get(run) ?? null));
       for (const call of calls) {
         if (call.runs.length > 0 || (pass.weak === true && call.tentative)) continue;
         for (const key of pass.callKeys(call)) {
@@ -31,16 +31,16 @@ export function joinRuns(issued: readonly IssuedCall[], runs: readonly ToolRun[]
       }
     }
   }
-  joinRepeats(calls, free, keys);
-  return groupRepeats(free, keys);
+  joinRepeats(calls, free);
+  return groupRepeats(free);
 }
 
 /** What no message asked for: each group is one call. */
-function groupRepeats(free: ReadonlySet<ToolRun>, keys: ReadonlyMap<ToolRun, string | null>): ToolRun[][] {
+function groupRepeats(free: ReadonlySet<ToolRun>): ToolRun[][] {
   const groups: ToolRun[][] = [];
   const byKey = new Map<string, ToolRun[][]>();
   for (const run of free) {
-    const key = `${run.name}\n${keys.get(run) ?? ''}`;
+    const key = repeatKey(run);
     const same = byKey.get(key) ?? [];
     const repeated = same.find((group) => isRepeat(run, group[group.length - 1] as ToolRun));
     if (repeated !== undefined) {
@@ -55,6 +55,11 @@ function groupRepeats(free: ReadonlySet<ToolRun>, keys: ReadonlyMap<ToolRun, str
   return groups;
 }
 
+/** Recordings and attempts of one call have the same. */
+function repeatKey(run: ToolRun): string {
+  return `${run.name}\n${run.argumentsKey ?? ''}`;
+}
+
 /** Order of issue. */
 export function byOrder(a: IssuedCall, b: IssuedCall): number {
   if (a.orderNano !== b.orderNano) return a.orderNano < b.orderNano ? -1 : 1;
@@ -62,15 +67,12 @@ export function byOrder(a: IssuedCall, b: IssuedCall): number {
 }
 
 interface Pass {
-  callKeys(call: IssuedCall): readonly string[];
-  runKey(run: ToolRun, args: string | null): string | null;
+  readonly callKeys: (call: IssuedCall) => readonly string[];
+  readonly runKey: (run: ToolRun) => string | null;
   readonly test?: (call: IssuedCall, run: ToolRun) => boolean;
   /** Too weak to show that a failed attempt's call was carried out. */
   readonly weak?: boolean;
 }
-
-const callArguments = (call: IssuedCall): readonly string[] =>
-  call.parts.map((part) => argumentsKey(part.arguments)).filter((key) => key !== null);
 
 /** Different ids on both sides. */
 const otherId = (call: IssuedCall, run: ToolRun): boolean =>
@@ -81,8 +83,9 @@ const related = (a: string, b: string): boolean => a === '' || b === '' || a ===
 
 const PASSES: readonly Pass[] = [
   {
-    callKeys: (call) => (call.id === undefined ? [] : callArguments(call).map((key) => `${call.id}\n${key}`)),
-    runKey: (run, args) => (run.callId === undefined || args === null ? null : `${run.callId}\n${args}`),
+    callKeys: (call) => (call.id === undefined ? [] : call.argumentsKeys.map((key) => `${call.id}\n${key}`)),
+    runKey: ({ callId, argumentsKey }) =>
+      callId === undefined || argumentsKey === null ? null : `${callId}\n${argumentsKey}`,
     test: (call, run) => related(call.name, run.name),
   },
   {
@@ -91,13 +94,13 @@ const PASSES: readonly Pass[] = [
     test: (call, run) => related(call.name, run.name),
   },
   {
-    callKeys: (call) => callArguments(call).map((key) => `${call.name}\n${key}`),
-    runKey: (run, args) => (args === null ? null : `${run.name}\n${args}`),
+    callKeys: (call) => call.argumentsKeys.map((key) => `${call.name}\n${key}`),
+    runKey: ({ name, argumentsKey }) => (argumentsKey === null ? null : `${name}\n${argumentsKey}`),
   },
   {
     callKeys: (call) => [call.name],
     runKey: (run) => run.name,
-    test: (call, run) => !otherId(call, run) && (callArguments(call).length === 0 || runKey(run) === null),
+    test: (call, run) => !otherId(call, run) && (call.argumentsKeys.length === 0 || run.argumentsKey === null),
     weak: true,
   },
   {
@@ -107,11 +110,6 @@ const PASSES: readonly Pass[] = [
     weak: true,
   },
 ];
-
-function runKey(run: ToolRun): string | null {
-  const captured = run.arguments.find((args) => args.status === 'captured');
-  return captured === undefined ? null : argumentsKey(captured);
-}
 
 function bucket(runs: Iterable<ToolRun>, keyOf: (run: ToolRun) => string | null): Map<string, ToolRun[]> {
   const buckets = new Map<string, ToolRun[]>();
@@ -141,18 +139,15 @@ function take(
   return list.find((run) => fits(run) && run.startNano >= asked) ?? list.find(fits);
 }
 
-function joinRepeats(
-  calls: readonly IssuedCall[],
-  free: Set<ToolRun>,
-  keys: ReadonlyMap<ToolRun, string | null>,
-): void {
+function joinRepeats(calls: readonly IssuedCall[], free: Set<ToolRun>): void {
+  if (free.size === 0) return;
   const done = bucket(
     calls.flatMap((call) => call.runs),
-    (run) => `${run.name}\n${keys.get(run) ?? ''}`,
+    repeatKey,
   );
   const owner = new Map(calls.flatMap((call) => call.runs.map((run) => [run, call] as const)));
   for (const run of free) {
-    const same = done.get(`${run.name}\n${keys.get(run) ?? ''}`)?.find((other) => isRepeat(run, other));
+    const same = done.get(repeatKey(run))?.find((other) => isRepeat(run, other));
     if (same === undefined) continue;
     owner.get(same)?.runs.push(run);
     free.delete(run);

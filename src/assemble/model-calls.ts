@@ -1,6 +1,7 @@
 import type { AgentSpan, Fact, SpanFacts } from '../model/agent-span.js';
 import type { Message, Messages, ToolCallPart } from '../model/message.js';
 import { asksForTool, messageText } from '../model/message-text.js';
+import { bestOf } from './best-of.js';
 import type { TurnTree } from './turn-tree.js';
 
 /** One request to a model, from all the spans that record it: two layers may be instrumented. */
@@ -32,12 +33,7 @@ export class ModelCall {
 
   /** The best source of a fact on any of its spans. */
   read<F extends Fact>(fact: F): SpanFacts[F] | undefined {
-    let best = this.spans[0]?.read(fact);
-    for (const span of this.spans.slice(1)) {
-      const other = span.read(fact);
-      if (other !== undefined && (best === undefined || other.rank < best.rank)) best = other;
-    }
-    return best?.value;
+    return bestOf(this.spans, fact)?.value;
   }
 
   get input(): Messages | undefined {
@@ -101,11 +97,22 @@ function hasCall(message: Message): boolean {
  */
 export function modelCalls(spans: readonly AgentSpan[], tree: TurnTree): readonly ModelCall[] {
   const llms = spans.filter((span) => span.kind === 'llm' && span.dialect !== null);
+  return joinByResponse(joinNested(llms, tree))
+    .map((members) => {
+      const first = members[0] as AgentSpan;
+      return new ModelCall(members, tree.agent(first), tree.underTool(first));
+    })
+    .sort((a, b) => compareBigint(a.startNano, b.startNano) || compareText(a.id, b.id));
+}
+
+/** Groups of model spans that record one request in layers. */
+function joinNested(llms: readonly AgentSpan[], tree: TurnTree): AgentSpan[][] {
   const inner = new Map<AgentSpan, AgentSpan[]>();
   for (const span of llms) {
     const above = tree.above(span);
     if (above?.kind === 'llm') inner.set(above, [...(inner.get(above) ?? []), span]);
   }
+  if (inner.size === 0) return llms.map((span) => [span]);
   const group = new Map<AgentSpan, AgentSpan[]>();
   for (const span of innermostFirst(llms, inner, tree)) {
     const below = inner.get(span) ?? [];
@@ -118,14 +125,7 @@ export function modelCalls(spans: readonly AgentSpan[], tree: TurnTree): readonl
       group.set(span, [span]);
     }
   }
-  const groups = [...new Set(llms.flatMap((span) => group.get(span) ?? []).map((span) => group.get(span) ?? [span]))];
-  const calls = joinByResponse(groups);
-  return calls
-    .map((members) => {
-      const first = members[0] as AgentSpan;
-      return new ModelCall(members, tree.agent(first), tree.underTool(first));
-    })
-    .sort((a, b) => compareBigint(a.startNano, b.startNano) || compareText(a.id, b.id));
+  return [...new Set(llms.flatMap((span) => group.get(span) ?? []).map((span) => group.get(span) ?? [span]))];
 }
 
 /** Each span after all model spans inside it. */

@@ -1,54 +1,46 @@
 import type { AgentSpan, ToolFailure } from '../model/agent-span.js';
 import type { Json } from '../model/json.js';
 import type { RecordedArguments } from '../model/message.js';
+import { argumentsKey } from './arguments-key.js';
 import { overlap } from './model-calls.js';
 import type { TurnTree } from './turn-tree.js';
 
 /** One execution of a tool, from all the spans that record it: an MCP client's span inside the tool's, say. */
 export class ToolRun {
+  readonly outer: AgentSpan;
+  readonly name: string;
+  readonly callId: string | undefined;
+  /** Best source first. */
+  readonly arguments: readonly RecordedArguments[];
+  /** The captured ones as comparable text; null when none were. */
+  readonly argumentsKey: string | null;
+  readonly result: Json | undefined;
+  /** The failure that the outermost span tells; else that of the last span inside it. */
+  readonly failure: ToolFailure | undefined;
+  readonly startNano: bigint;
+  readonly endNano: bigint;
+
   constructor(
     /** The outermost first. */
     readonly spans: readonly AgentSpan[],
     readonly agent: AgentSpan | null,
-  ) {}
-
-  get outer(): AgentSpan {
-    return this.spans[0] as AgentSpan;
+  ) {
+    this.outer = spans[0] as AgentSpan;
+    this.name = this.outer.read('toolName')?.value ?? '';
+    this.callId = first(spans, (span) => span.read('toolCallId')?.value);
+    this.arguments = spans.flatMap((span) => span.readings('toolArguments').map(({ value }) => value));
+    const captured = this.arguments.find((args) => args.status === 'captured');
+    this.argumentsKey = captured === undefined ? null : argumentsKey(captured);
+    this.result = first(spans, (span) => span.read('toolResult')?.value);
+    this.failure =
+      this.outer.read('toolFailure')?.value ?? (spans[spans.length - 1] as AgentSpan).read('toolFailure')?.value;
+    this.startNano = this.outer.span.startUnixNano;
+    this.endNano = this.outer.span.endUnixNano;
   }
 
-  get name(): string {
-    return this.outer.read('toolName')?.value ?? '';
-  }
-
-  get callId(): string | undefined {
-    return first(this.spans, (span) => span.read('toolCallId')?.value);
-  }
-
-  /** Best source first. */
-  get arguments(): readonly RecordedArguments[] {
-    return this.spans.flatMap((span) => span.readings('toolArguments').map(({ value }) => value));
-  }
-
-  get result(): Json | undefined {
-    return first(this.spans, (span) => span.read('toolResult')?.value);
-  }
-
-  /** The failure that the outermost span tells; else that of the last span inside it. */
-  get failure(): ToolFailure | undefined {
-    const outer = this.outer.read('toolFailure')?.value;
-    return outer ?? this.spans[this.spans.length - 1]?.read('toolFailure')?.value;
-  }
-
+  /** It waits for a person. */
   get waits(): boolean {
     return this.failure?.interrupt ?? false;
-  }
-
-  get startNano(): bigint {
-    return this.outer.span.startUnixNano;
-  }
-
-  get endNano(): bigint {
-    return this.outer.span.endUnixNano;
   }
 
   /** Do two runs share a moment? */

@@ -43,8 +43,12 @@ export class TurnTree {
     return (id === undefined ? undefined : this.byId.get(id)) ?? this.turn.root;
   }
 
-  /** Climbs to the first span whose place is known, then comes down; without recursion, and safe against circles. */
   private place(span: AgentSpan): Place {
+    return this.places.get(span) ?? this.findPlace(span);
+  }
+
+  /** Climbs to the first span whose place is known, then comes down; without recursion, and safe against circles. */
+  private findPlace(span: AgentSpan): Place {
     const path: AgentSpan[] = [];
     const seen = new Set<AgentSpan>();
     let current: AgentSpan | null = span;

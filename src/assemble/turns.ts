@@ -4,8 +4,7 @@
  *
  * Top down, a span belongs to the turn of its parent, but an agent or workflow opens a turn when there is none above
  * it, or a border in between: a parent in another process. What stays without an agent above is a *loose tree*, and if
- * it holds a model or tool call it becomes a turn as follows. Without a parent: under its topmost span, unless that is a
- * tool and no model is called below it. With a parent
+ * it holds a model or tool call it becomes a turn as follows. Without a parent: under its topmost span. With a parent
  * that was never seen: in the turn of the agent whose time holds it, else under a phantom with that parent's id. Below
  * a border: under its topmost span when it holds a model call, whether the other side was seen or not, because that
  * must not decide what is a turn; other steps alone belong to the other side, and spans that are none (all that a
@@ -316,11 +315,7 @@ class Grouping {
   private turnOfTree(tree: LooseTree, holders: readonly Node[]): TurnNode | null {
     const { top, missingParentId, span } = tree.top;
     const opensTurn = tree.bordered ? tree.hasModelCall : top.kind === 'none' || top.kind === 'pastAncestor';
-    // A tool that runs by itself, traced by its own server, is nobody's turn: it would be a success without an agent.
-    const loneTool = span.kind === 'tool' && !tree.hasModelCall;
-    if (opensTurn) {
-      return tree.hasCall && !loneTool ? this.open('turn', span.span.spanId, tree.top, missingParentId) : null;
-    }
+    if (opensTurn) return tree.hasCall ? this.open('turn', span.span.spanId, tree.top, missingParentId) : null;
     if (top.kind === 'past') return tree.bordered && !tree.hasStep ? null : this.turnOfPast(top.interaction);
     if (!tree.hasCall) return null;
     if (top.kind === 'missing' || top.kind === 'outside') {

@@ -12,6 +12,14 @@ export interface Source<F extends Fact> {
   readonly rank: number;
   /** The attribute or event, for explanations. */
   readonly source: string;
+  /**
+   * Only spans with one of these attributes are asked; one that ends in a dot is the prefix of a flattened list.
+   * Absent: the source is no attribute, and every span is asked. Most sources of a row are on no span of an
+   * instrumentation, and spans of one share their list of keys: so they are left out once for all of them.
+   */
+  readonly keys?: readonly string[];
+  /** Where `keys` stand; absent: on the span. */
+  readonly on?: 'resource';
   /** undefined: not here. */
   read(view: SpanView): SpanFacts[F] | undefined;
 }
@@ -20,7 +28,7 @@ export interface Source<F extends Fact> {
 export type KindReading = AgentSpanKind | 'transparent' | undefined;
 
 /** An attribute that tells what a span is. */
-interface KindSource {
+export interface KindSource {
   /** Its place in the order of classification; lower is asked first, the first kind wins. */
   readonly order: number;
   /** Only spans with this attribute are asked. */
@@ -40,25 +48,6 @@ export interface Dialect {
   readonly pseudoTools?: (name: string, span: Span) => boolean;
 }
 
-/** All dialects as one: what `interpret` asks. */
-export interface MergedDialects {
-  readonly kinds: readonly (KindSource & { readonly dialect: Dialect })[];
-  readonly facts: { readonly [F in Fact]: readonly Source<F>[] };
-}
-
-/** Merges the sources of all dialects into one row a fact, by rank; equal ranks keep the order of the list. */
-export function mergeDialects(dialects: readonly Dialect[]): MergedDialects {
-  const kinds = dialects.flatMap((dialect) => dialect.kinds.map((kind) => ({ ...kind, dialect })));
-  kinds.sort((a, b) => a.order - b.order);
-  const facts: Partial<Record<Fact, Source<Fact>[]>> = {};
-  for (const dialect of dialects) {
-    for (const [fact, sources] of Object.entries(dialect.facts) as [Fact, readonly Source<Fact>[]][]) {
-      facts[fact] = [...(facts[fact] ?? []), ...sources].sort((a, b) => a.rank - b.rank);
-    }
-  }
-  return { kinds, facts: facts as MergedDialects['facts'] };
-}
-
 /** A source that is one attribute holding a text. */
 export function textSource<F extends Fact>(
   rank: number,
@@ -68,6 +57,7 @@ export function textSource<F extends Fact>(
   return {
     rank,
     source: key,
+    keys: [key],
     read: (view) => {
       const text = view.text(key);
       return text === undefined ? undefined : convert ? convert(text) : (text as SpanFacts[F]);
@@ -84,5 +74,10 @@ export function countSources<F extends 'inputTokens' | 'outputTokens'>(
   rank: number,
   ...keys: readonly string[]
 ): Source<F>[] {
-  return keys.map((key, at) => ({ rank: rank + at, source: key, read: (view: SpanView) => view.count(key) }));
+  return keys.map((key, at) => ({
+    rank: rank + at,
+    source: key,
+    keys: [key],
+    read: (view: SpanView) => view.count(key),
+  }));
 }

@@ -1,6 +1,7 @@
 import type { AgentSpan, AgentSpanKind, Fact, Ranked, SpanFacts } from '../model/agent-span.js';
 import type { Span } from '../model/span.js';
-import { mergeDialects, type Dialect, type MergedDialects, type Source } from './dialect.js';
+import type { Dialect, Source } from './dialect.js';
+import { mergeDialects, type MergedDialects, type Plan } from './merged-dialects.js';
 import { DIALECTS } from './dialects/index.js';
 import { SpanView } from './span-view.js';
 
@@ -17,8 +18,9 @@ export function interpret(span: Span): AgentSpan {
 
 /** As `interpret`, with dialects of the caller's choice. */
 export function interpretWith(dialects: MergedDialects, span: Span): AgentSpan {
-  const { kind, dialect } = classify(dialects, span);
-  return new InterpretedSpan(span, kind, dialect, dialects);
+  const plan = dialects.planFor(span);
+  const { kind, dialect } = classify(plan, span);
+  return new InterpretedSpan(span, kind, dialect, plan);
 }
 
 interface Classification {
@@ -26,17 +28,18 @@ interface Classification {
   readonly dialect: Dialect | undefined;
 }
 
-function classify(dialects: MergedDialects, span: Span): Classification {
-  const attributes = span.attributes;
+function classify(plan: Plan, span: Span): Classification {
   let transparent: Dialect | undefined;
-  for (const source of dialects.kinds) {
-    if ((source.guess === true && transparent !== undefined) || !attributes.has(source.key)) continue;
-    const kind = source.read(attributes.get(source.key), span);
+  for (const source of plan.kinds) {
+    if (source.guess === true && transparent !== undefined) continue;
+    const kind = source.read(span.attributes.get(source.key), span);
     if (kind === 'transparent') transparent ??= source.dialect;
     else if (kind !== undefined) return { kind, dialect: source.dialect };
   }
   return { kind: 'other', dialect: transparent };
 }
+
+const NOTHING: readonly never[] = [];
 
 /** How far the sources of a fact were tried. */
 interface Progress<F extends Fact> {
@@ -45,17 +48,15 @@ interface Progress<F extends Fact> {
 }
 
 class InterpretedSpan implements AgentSpan {
-  private readonly view: SpanView;
-  private readonly progress: { [F in Fact]?: Progress<F> } = {};
+  private view: SpanView | null = null;
+  private progress: Map<Fact, Progress<Fact>> | null = null;
 
   constructor(
     readonly span: Span,
     readonly kind: AgentSpanKind,
     private readonly owner: Dialect | undefined,
-    private readonly dialects: MergedDialects,
-  ) {
-    this.view = new SpanView(span, kind);
-  }
+    private readonly plan: Plan,
+  ) {}
 
   get dialect(): string | null {
     return this.owner?.name ?? null;
@@ -79,13 +80,24 @@ class InterpretedSpan implements AgentSpan {
     return this.advance(fact, 1)[0];
   }
 
+  forget(): void {
+    this.view = null;
+    this.progress = null;
+  }
+
   private advance<F extends Fact>(fact: F, wanted: number): readonly Ranked<SpanFacts[F]>[] {
-    const sources: readonly Source<F>[] = this.dialects.facts[fact] ?? [];
-    const progress: Progress<F> = this.progress[fact] ?? { next: 0, found: [] };
-    (this.progress as Record<Fact, unknown>)[fact] = progress;
+    const sources = this.plan.row(fact);
+    if (sources.length === 0) return NOTHING;
+    this.progress ??= new Map();
+    let progress = this.progress.get(fact) as Progress<F> | undefined;
+    if (progress === undefined) {
+      progress = { next: 0, found: [] };
+      this.progress.set(fact, progress);
+    }
     while (progress.found.length < wanted && progress.next < sources.length) {
       const source = sources[progress.next] as Source<F>;
       progress.next += 1;
+      this.view ??= new SpanView(this.span, this.kind);
       const value = source.read(this.view);
       if (value !== undefined) progress.found.push({ rank: source.rank, value, source: source.source });
     }

@@ -36,8 +36,16 @@ export function looseJson(value: Json): Json {
 
 /** Does a text start as an object, an array or a string of JSON does? */
 export function looksLikeJson(text: string): boolean {
-  const first = /\S/.exec(text)?.[0];
+  let at = 0;
+  while (at < text.length && isSpace(text.charCodeAt(at))) at += 1;
+  const first = text[at];
   return first === '{' || first === '[' || first === '"';
+}
+
+function isSpace(code: number): boolean {
+  return code <= 0x20
+    ? code === 0x20 || (code >= 0x09 && code <= 0x0d)
+    : code > 0x7f && /\s/.test(String.fromCharCode(code));
 }
 
 /** The value of a JSON text; undefined when it is none. Integers beyond 2^53 become their digits. */
@@ -75,7 +83,8 @@ function copy(value: Json, depth: number): Json {
   if (typeof value !== 'object' || value === null) return value;
   if (depth > MAX_DEPTH) throw new TooDeep();
   if (Array.isArray(value)) return (value as readonly Json[]).map((item) => copy(item, depth + 1));
-  if (!isJsonObject(value) || Object.getPrototypeOf(value) === null) return value;
+  // What JSON.parse and literals make; no other object has the prototype of all objects.
+  if (!isJsonObject(value) || Object.getPrototypeOf(value) !== Object.prototype) return value;
   const own = Object.create(null) as Record<string, Json>;
   for (const key of Object.keys(value)) own[key.toWellFormed()] = copy(value[key] as Json, depth + 1);
   return own;

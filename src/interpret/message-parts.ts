@@ -1,9 +1,10 @@
 import { isJsonObject, type Json, type JsonObject } from '../model/json.js';
-import type { MessagePart, ToolCallPart, ToolResultPart } from '../model/message.js';
+import type { MessagePart, RecordedArguments, ToolCallPart, ToolResultPart } from '../model/message.js';
 import { concatenatedJson } from './concatenated-json.js';
 import { jsonish, looseJson, ownJson } from './jsonish.js';
 import { callId, isPlaceholder } from './placeholders.js';
 import { pythonLiteral } from './python-literal.js';
+import { sharedByText } from './shared-by-text.js';
 import { recordedArguments } from './tool-arguments.js';
 
 const OTHER: MessagePart = { type: 'other' };
@@ -127,13 +128,18 @@ function toolCallPart(block: JsonObject): ToolCallPart {
     (value) => value !== undefined,
   );
   const providerExecuted = SERVER_CALL_TYPES.has(type) || block.providerExecuted === true || block.builtin === true;
-  return {
-    type: 'tool_call',
-    ...(id === undefined ? {} : { id }),
-    name: typeof name === 'string' ? name.trim() : '',
-    arguments: recordedArguments(args, 'model'),
-    providerExecuted,
-  };
+  return callPart(id, typeof name === 'string' ? name.trim() : '', recordedArguments(args, 'model'), providerExecuted);
+}
+
+function callPart(
+  id: string | undefined,
+  name: string,
+  args: RecordedArguments,
+  providerExecuted: boolean,
+): ToolCallPart {
+  return id === undefined
+    ? { type: 'tool_call', name, arguments: args, providerExecuted }
+    : { type: 'tool_call', id, name, arguments: args, providerExecuted };
 }
 
 /** `ab` for `abab` and 2; undefined when the text is no such repetition. */
@@ -142,29 +148,36 @@ function repeatedUnit(text: string, times: number): string | undefined {
   return unit !== '' && unit.repeat(times) === text ? unit : undefined;
 }
 
-export function toolResultPart(block: JsonObject): ToolResultPart {
+/** A result in a history; some recorders keep its content or its id elsewhere than in the block. */
+export function toolResultPart(block: JsonObject, content = block.content, blockId = block.id): ToolResultPart {
   const inner = isJsonObject(block.server_tool_call_response) ? block.server_tool_call_response : undefined;
   const id = callId(
-    block.tool_call_id ?? block.toolCallId ?? block.tool_use_id ?? block.toolUseId ?? block.call_id ?? block.id,
+    block.tool_call_id ?? block.toolCallId ?? block.tool_use_id ?? block.toolUseId ?? block.call_id ?? blockId,
   );
   const name = [block.name, block.toolName, block.tool_name].find((value) => typeof value === 'string');
-  const recorded = [block.response, block.result, block.output, block.content, inner].find((v) => v !== undefined);
+  const recorded = [block.response, block.result, block.output, content, inner].find((v) => v !== undefined);
   const outputType = isJsonObject(recorded) && typeof recorded.type === 'string' ? recorded.type : '';
   const isError = block.is_error === true || block.isError === true || block.status === 'error';
-  return {
-    type: 'tool_result',
-    ...(id === undefined ? {} : { id }),
-    ...(typeof name === 'string' && name !== '' ? { name } : {}),
+  const part = {
+    type: 'tool_result' as const,
     result: resultValue(AI_SDK_OUTPUTS.has(outputType) ? ((recorded as JsonObject).value ?? null) : (recorded ?? null)),
     isError: isError || outputType.startsWith('error-') || outputType === 'execution-denied',
   };
+  if (typeof name === 'string' && name !== '') return id === undefined ? { ...part, name } : { ...part, id, name };
+  return id === undefined ? part : { ...part, id };
 }
 
 const AI_SDK_OUTPUTS = new Set(['text', 'json', 'error-text', 'error-json', 'content', 'execution-denied']);
 
 /** What a tool gave back: JSON text and Python literals become values, a single text block becomes its text. */
 export function resultValue(recorded: Json): Json {
-  const value = looseJson(recorded);
+  return typeof recorded === 'string' ? resultInText(recorded) : resultOf(recorded);
+}
+
+/** Shared, since histories repeat results. */
+const resultInText = sharedByText((text) => resultOf(looseJson(text)));
+
+function resultOf(value: Json): Json {
   if (typeof value === 'string') return isPlaceholder(value) ? null : textValue(value);
   if (Array.isArray(value) && value.length > 0) {
     const texts = (value as readonly Json[]).map(blockText);

@@ -6,28 +6,30 @@ import { looseJson } from './jsonish.js';
 import { contentParts, encodedContentParts, textParts, toolCallParts, toolResultPart } from './message-parts.js';
 import { callId, isPlaceholder } from './placeholders.js';
 
-const ROLES: Readonly<Record<string, Role>> = {
-  system: 'system',
-  developer: 'system',
-  instruction: 'system',
-  user: 'user',
-  human: 'user',
-  customer: 'user',
-  assistant: 'assistant',
-  ai: 'assistant',
-  model: 'assistant',
-  choice: 'assistant',
-  'tool-call': 'assistant',
-  tool: 'tool',
-  function: 'tool',
-  'tool-response': 'tool',
-};
+const ROLES: ReadonlyMap<string, Role> = new Map([
+  ['system', 'system'],
+  ['developer', 'system'],
+  ['instruction', 'system'],
+  ['user', 'user'],
+  ['human', 'user'],
+  ['customer', 'user'],
+  ['assistant', 'assistant'],
+  ['ai', 'assistant'],
+  ['model', 'assistant'],
+  ['choice', 'assistant'],
+  ['tool-call', 'assistant'],
+  ['tool', 'tool'],
+  ['function', 'tool'],
+  ['tool-response', 'tool'],
+]);
 
 /** The role that a sender's word means; undefined for a word that is none. */
 export function roleOf(word: unknown): Role | undefined {
-  if (typeof word !== 'string') return undefined;
+  if (typeof word !== 'string' || word === '') return undefined;
+  const exact = ROLES.get(word);
+  if (exact !== undefined) return exact;
   const plain = word.trim().toLowerCase();
-  return ROLES[plain] ?? ROLES[plain.replace(/^.*[.:]/, '')];
+  return ROLES.get(plain) ?? ROLES.get(plain.replace(/^.*[.:]/, ''));
 }
 
 /**
@@ -45,10 +47,11 @@ export function readMessages(value: Json | undefined, fallbackRole: Role): Messa
   }
   const items = messageItems(parsed);
   if (items === undefined) return undefined;
-  const messages = items.flatMap((item) => {
+  const messages: Message[] = [];
+  for (const item of items) {
     const message = readMessage(typeof item === 'string' ? looseJson(item) : item, fallbackRole);
-    return message === undefined ? [] : [message];
-  });
+    if (message !== undefined) messages.push(message);
+  }
   return messages.length === 0 ? undefined : { messages, complete: true };
 }
 
@@ -107,14 +110,16 @@ function readLangChain(value: JsonObject): Message | undefined {
 
 function readBody(body: JsonObject, role: Role): Message {
   const reason = finishReason(body.finish_reason ?? body.finishReason);
-  const withReason = reason === undefined ? {} : { finishReason: reason };
-  const id = callId(body.tool_call_id ?? body.toolCallId ?? body.tool_use_id);
+  const parts = bodyParts(body, role);
+  return reason === undefined ? { role, parts } : { role, parts, finishReason: reason };
+}
+
+function bodyParts(body: JsonObject, role: Role): readonly MessagePart[] {
   if (role === 'tool' && body.parts === undefined) {
-    const parts = toolContent(body, id);
-    return { role, parts, ...withReason };
+    return toolContent(body, callId(body.tool_call_id ?? body.toolCallId ?? body.tool_use_id));
   }
   const parts = body.parts === undefined ? encodedParts(body.content) : contentParts(looseJson(body.parts));
-  return { role, parts: withCalls(parts, callsBeside(body)), ...withReason };
+  return withCalls(parts, callsBeside(body));
 }
 
 function encodedParts(content: Json | undefined): MessagePart[] {
@@ -122,12 +127,12 @@ function encodedParts(content: Json | undefined): MessagePart[] {
 }
 
 /** The content of a tool message is the result, unless it is a list of result blocks with ids of their own. */
-function toolContent(body: JsonObject, id: string | undefined): MessagePart[] {
+function toolContent(body: JsonObject, id: string | undefined): readonly MessagePart[] {
   const content = body.content ?? body.response ?? body.result ?? body.output;
   const blocks = contentParts(looseJson(content ?? null));
   const results = blocks.filter((part) => part.type === 'tool_result');
   if (results.length > 0) return results;
-  return [toolResultPart({ ...body, ...(id === undefined ? {} : { id }), content: content ?? null })];
+  return [toolResultPart(body, content ?? null, id ?? body.id)];
 }
 
 /** Calls that stand beside the content: OpenAI's `tool_calls`, its legacy `function_call`, LangChain's copies. */

@@ -9,6 +9,7 @@ import { isPlaceholder } from './placeholders.js';
 /** A span as the dialects see it: typed reads of single attributes, each JSON text decoded once. */
 export class SpanView {
   private decoded: Map<string, Json | undefined> | undefined;
+  private lists: Map<string, Messages | undefined> | undefined;
 
   constructor(
     readonly span: Span,
@@ -49,9 +50,14 @@ export class SpanView {
     return typeof number === 'number' && Number.isFinite(number) && number >= 0 ? number : undefined;
   }
 
-  /** A list of messages in one attribute. */
+  /** A list of messages in one attribute; several facts are read out of it. An attribute has one role to fall back to. */
   messages(key: string, fallbackRole: Role): Messages | undefined {
-    return readMessages(this.json(key), fallbackRole);
+    this.lists ??= new Map();
+    if (!this.lists.has(key)) {
+      const value = this.span.attributes.get(key);
+      this.lists.set(key, value === undefined ? undefined : readMessages(value, fallbackRole));
+    }
+    return this.lists.get(key);
   }
 
   /** A list spread over many attributes cannot be whole once attributes were dropped. */

@@ -4,6 +4,7 @@ import type { RecordedArguments } from '../model/message.js';
 import { jsonish, looksLikeJson, ownJson, parseJson } from './jsonish.js';
 import { isPlaceholder } from './placeholders.js';
 import { pythonLiteral } from './python-literal.js';
+import { sharedByText } from './shared-by-text.js';
 
 /** `model`: the text stands in a model's own output; `recorder`: an instrumentation wrote it down. */
 export type Origin = 'model' | 'recorder';
@@ -15,8 +16,16 @@ const NON_FINITE = /(?<=[[,:]\s*)-?(?:NaN|Infinity)(?=\s*[\],}])/g;
 /** Says what a recorded value is worth as a tool's arguments. Only a model's own text can be malformed. */
 export function recordedArguments(value: Json | undefined, origin: Origin): RecordedArguments {
   if (value === undefined || value === null) return NOT_CAPTURED;
-  if (typeof value !== 'string') return captured(value);
-  const text = value.trim();
+  return typeof value === 'string' ? argumentsIn[origin](value) : captured(value);
+}
+
+const argumentsIn: Readonly<Record<Origin, (text: string) => RecordedArguments>> = {
+  model: sharedByText((text) => argumentsInText(text, 'model')),
+  recorder: sharedByText((text) => argumentsInText(text, 'recorder')),
+};
+
+function argumentsInText(whole: string, origin: Origin): RecordedArguments {
+  const text = whole.trim();
   if (text === '' || text === 'null') return { status: 'empty' };
   if (isPlaceholder(text)) return NOT_CAPTURED;
   const parsed = jsonish(text);

@@ -1,6 +1,7 @@
 import { isJsonObject, type Json, type JsonObject } from '../model/json.js';
 import type { ToolDefinition } from '../model/message.js';
 import { jsonish, looseJson, ownJson } from './jsonish.js';
+import { sharedByText } from './shared-by-text.js';
 
 const SCHEMA_KEYS = [
   'parameters',
@@ -19,10 +20,15 @@ const SCHEMA_KEYS = [
  */
 export function readToolDefinitions(value: Json | undefined): readonly ToolDefinition[] {
   if (value === undefined || value === null) return [];
-  const parsed = looseJson(value);
+  return definitionsIn(typeof value === 'string' ? value : JSON.stringify(value));
+}
+
+/** Shared, so that each agent's schemas are the same objects in all of its calls: what is compiled from them is, too. */
+const definitionsIn = sharedByText((text): readonly ToolDefinition[] => {
+  const parsed = looseJson(text);
   const items: readonly Json[] = Array.isArray(parsed) ? (parsed as readonly Json[]) : [parsed];
   return items.flatMap((item) => readOne(typeof item === 'string' ? looseJson(item) : item));
-}
+});
 
 function readOne(item: Json): ToolDefinition[] {
   if (typeof item === 'string') return item.trim() === '' || item.includes('{') ? [] : [named(item.trim())];

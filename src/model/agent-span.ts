@@ -97,4 +97,6 @@ export interface AgentSpan {
   readings<F extends Fact>(fact: F): readonly Ranked<SpanFacts[F]>[];
   /** The best source of a fact on this span. */
   read<F extends Fact>(fact: F): Ranked<SpanFacts[F]> | undefined;
+  /** Gives back the memory of what was read, where any is held; it is decoded again when asked for again. */
+  forget?(): void;
 }

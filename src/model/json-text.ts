@@ -1,6 +1,14 @@
 /** What a recorder that shortens values puts behind what it kept. */
 const CUT_MARK = /(?:\.\.\.|…|\[truncated\]|<truncated>|\(truncated\))+\s*$/i;
 
+/** A mark that says so in words; dots alone may be the author's. */
+const SAID_CUT = /(?:\[truncated\]|<truncated>|\(truncated\))\s*$/i;
+
+/** Does a recorder's mark at the end say that the text was cut? */
+export function saysCut(text: string): boolean {
+  return SAID_CUT.test(text);
+}
+
 const enum State {
   Value,
   /** Behind `[` or `{`: a value (a key), or the end of the empty container. */
@@ -17,9 +25,11 @@ const LITERALS = ['true', 'false', 'null'];
 
 /**
  * Was this text JSON before a recorder cut it? True for a proper prefix of an object, an array or a string, also
- * with a recorder's mark (`...`, `[truncated]`) at its end; false for whole JSON and for anything else.
+ * with a recorder's mark (`...`, `[truncated]`) at its end, and for anything that says in words that it was cut; false
+ * for whole JSON and for anything else.
  */
 export function isCutJson(text: string): boolean {
+  if (saysCut(text)) return true;
   const trimmed = text.trimStart();
   const first = trimmed.charCodeAt(0);
   if (first !== 0x7b /* { */ && first !== 0x5b /* [ */ && first !== 0x22 /* " */) return false;

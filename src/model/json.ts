@@ -7,17 +7,29 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** Values never change, and the arguments of one call are compared in several places. */
+const CANONICAL = new WeakMap<object, string>();
+
 /**
  * One text per value: keys in code-unit order, numbers as JSON writes them (`1` and `1.0` are the same number),
  * `-0` as `0`. Two values are equal as JSON exactly when their canonical texts are equal.
  */
 export function canonicalJson(value: Json): string {
-  if (Array.isArray(value)) return `[${(value as readonly Json[]).map(canonicalJson).join(',')}]`;
-  if (isJsonObject(value)) {
-    const members = Object.keys(value)
-      .sort()
-      .map((key) => `${JSON.stringify(key)}:${canonicalJson(value[key] as Json)}`);
-    return `{${members.join(',')}}`;
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  let text = CANONICAL.get(value);
+  if (text === undefined) {
+    text = canonical(value);
+    CANONICAL.set(value, text);
   }
-  return JSON.stringify(value);
+  return text;
+}
+
+function canonical(value: Json): string {
+  if (Array.isArray(value)) return `[${(value as readonly Json[]).map(canonical).join(',')}]`;
+  if (!isJsonObject(value)) return JSON.stringify(value);
+  let members = '';
+  for (const key of Object.keys(value).sort()) {
+    members += `${members === '' ? '' : ','}${JSON.stringify(key)}:${canonical(value[key] as Json)}`;
+  }
+  return `{${members}}`;
 }

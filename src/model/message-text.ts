@@ -2,9 +2,11 @@ import type { Message } from './message.js';
 
 /** The text parts of a message, one a line; empty when it has none. */
 export function messageText(message: Message): string {
-  return message.parts
-    .flatMap((part) => (part.type === 'text' && part.text.trim() !== '' ? [part.text] : []))
-    .join('\n');
+  let text = '';
+  for (const part of message.parts) {
+    if (part.type === 'text' && part.text.trim() !== '') text = text === '' ? part.text : `${text}\n${part.text}`;
+  }
+  return text;
 }
 
 /** Index of the last user message that has text; -1 when there is none. Tool results under the user's role have none. */

@@ -35,18 +35,23 @@ const METADATA_SESSION = ['session_id', 'thread_id', 'conversation_id', 'session
 const INTERRUPTS =
   /(?:^|[.\s'"])(?:GraphInterrupt|NodeInterrupt|GraphBubbleUp|ParentCommand|ApprovalRequired|CallDeferred)\b/;
 
-function exceptions(view: SpanView): SpanEvent[] {
-  return view.span.events.filter((event) => event.name === 'exception');
+function exceptions(view: SpanView): readonly SpanEvent[] {
+  const { events } = view.span;
+  return events.length === 0 ? events : events.filter((event) => event.name === 'exception');
+}
+
+function isInterrupt(event: SpanEvent): boolean {
+  return INTERRUPTS.test(textOf(event.attributes, 'exception.type') ?? '');
 }
 
 /** How a span says that its operation failed, or that it waits; undefined when it does neither. */
 function failure(view: SpanView): ToolFailure | undefined {
   const { span } = view;
   const raised = exceptions(view);
-  const message = failureMessage(view, raised);
-  const type = raised.map((event) => textOf(event.attributes, 'exception.type') ?? '').join(' ');
-  if (INTERRUPTS.test(type) || INTERRUPTS.test(span.statusMessage)) return { message, interrupt: true };
   const errorType = view.text('error.type');
+  if (INTERRUPTS.test(errorType ?? '') || INTERRUPTS.test(span.statusMessage) || raised.some(isInterrupt)) {
+    return { message: failureMessage(view, raised), interrupt: true };
+  }
   const flagged =
     span.statusCode === 2 ||
     errorType !== undefined ||
@@ -54,7 +59,7 @@ function failure(view: SpanView): ToolFailure | undefined {
     (raised.length > 0 && span.statusCode !== 1) ||
     view.text('gen_ai.tool.status') === 'error' ||
     view.text('gen_ai.tool.success') === 'false';
-  return flagged ? { message, interrupt: false } : undefined;
+  return flagged ? { message: failureMessage(view, raised), interrupt: false } : undefined;
 }
 
 function failureMessage(view: SpanView, raised: readonly SpanEvent[]): string | null {
@@ -88,41 +93,50 @@ function tracegradeExpectation(attributes: Attributes): Expectation | undefined 
   });
 }
 
-/** A text on the resource, tried after all spans. */
-function resourceSource<F extends 'conversationId' | 'userId' | 'caseId' | 'dataset' | 'runId' | 'task'>(
-  key: string,
-): Source<F> {
+type ResourceFact =
+  'conversationId' | 'userId' | 'agentVersion' | 'environment' | 'caseId' | 'dataset' | 'runId' | 'task';
+
+/** A text on the resource, tried after all spans unless the row gives it a place of its own. */
+function resourceSource<F extends ResourceFact>(key: string, rank = RESOURCE_RANK): Source<F> {
   return {
-    rank: RESOURCE_RANK,
+    rank,
     source: `resource ${key}`,
+    keys: [key],
+    on: 'resource',
     read: (view) => view.resourceText(key),
   };
 }
 
-function confidentExpectation(prefix: string) {
-  return (view: SpanView): Expectation | undefined => {
-    const testCase = view.json(`${prefix}llm_test_case`);
-    const whole: JsonObject | undefined = testCase !== undefined && isJsonObject(testCase) ? testCase : undefined;
-    return stated({
-      answer: expectedAnswer(view.get(`${prefix}expected_output`) ?? whole?.expected_output),
-      tools: expectedTools(view.get(`${prefix}expected_tools`) ?? whole?.expected_tools),
-    });
+function confidentExpectation(rank: number, prefix: string): Source<'expectation'> {
+  const [testCase, output, tools] = [`${prefix}llm_test_case`, `${prefix}expected_output`, `${prefix}expected_tools`];
+  return {
+    rank,
+    source: `${prefix}*`,
+    keys: [testCase, output, tools],
+    read: (view) => {
+      const value = view.json(testCase);
+      const whole: JsonObject | undefined = value !== undefined && isJsonObject(value) ? value : undefined;
+      return stated({
+        answer: expectedAnswer(view.get(output) ?? whole?.expected_output),
+        tools: expectedTools(view.get(tools) ?? whole?.expected_tools),
+      });
+    },
   };
 }
+
+const PLAIN_ANSWERS = ['expected_output', 'ground_truth', 'reference'];
 
 /** The names that people give ground truth without any product's prefix. */
 function plainExpectation(view: SpanView): Expectation | undefined {
   return stated({
-    answer: ['expected_output', 'ground_truth', 'reference']
-      .map((key) => expectedAnswer(view.get(key)))
-      .find((text) => text !== undefined),
+    answer: PLAIN_ANSWERS.map((key) => expectedAnswer(view.get(key))).find((text) => text !== undefined),
     tools: expectedTools(view.get('expected_tools')),
   });
 }
 
 function metadataExpectation(view: SpanView): Expectation | undefined {
   return stated({
-    answer: expectedAnswer(metadata(view, 'expected_output', 'ground_truth', 'reference')),
+    answer: expectedAnswer(metadata(view, ...PLAIN_ANSWERS)),
     tools: expectedTools(metadata(view, 'expected_tools')),
   });
 }
@@ -140,6 +154,7 @@ export const common: Dialect = {
       {
         rank: 1400,
         source: 'metadata',
+        keys: ['metadata'],
         read: (view) => metadataText(view, ...METADATA_SESSION),
       },
       ...textSources<'conversationId'>(1500, 'thread_id', 'threadId', 'sessionId', 'session_id', 'conversation_id'),
@@ -150,32 +165,29 @@ export const common: Dialect = {
       textSource(100, 'user.id'),
       textSource(300, 'enduser.id'),
       textSource(400, 'confident.trace.user_id'),
-      { rank: 900, source: 'metadata', read: (view) => metadataText(view, 'user_id', 'userId') },
+      { rank: 900, source: 'metadata', keys: ['metadata'], read: (view) => metadataText(view, 'user_id', 'userId') },
       resourceSource('user.id'),
     ],
     agentVersion: [
-      { rank: 500, source: 'metadata', read: (view) => metadataText(view, 'agent_version', 'version') },
-      { rank: 600, source: 'resource service.version', read: (view) => view.resourceText('service.version') },
+      {
+        rank: 500,
+        source: 'metadata',
+        keys: ['metadata'],
+        read: (view) => metadataText(view, 'agent_version', 'version'),
+      },
+      resourceSource('service.version', 600),
     ],
     environment: [
       textSource(200, 'confident.trace.environment'),
       textSource(300, 'deployment.environment.name'),
-      {
-        rank: 310,
-        source: 'resource deployment.environment.name',
-        read: (view) => view.resourceText('deployment.environment.name'),
-      },
+      resourceSource('deployment.environment.name', 310),
       textSource(400, 'deployment.environment'),
-      {
-        rank: 410,
-        source: 'resource deployment.environment',
-        read: (view) => view.resourceText('deployment.environment'),
-      },
-      { rank: 600, source: 'metadata', read: (view) => metadataText(view, 'environment') },
+      resourceSource('deployment.environment', 410),
+      { rank: 600, source: 'metadata', keys: ['metadata'], read: (view) => metadataText(view, 'environment') },
     ],
     task: [
       ...textSources<'task'>(100, 'tracegrade.eval.task', 'tracegrade.task'),
-      { rank: 200, source: 'metadata', read: (view) => metadataText(view, 'task') },
+      { rank: 200, source: 'metadata', keys: ['metadata'], read: (view) => metadataText(view, 'task') },
       resourceSource('tracegrade.eval.task'),
     ],
     agentName: [textSource(300, 'confident.agent.name'), textSource(400, 'agent_name')],
@@ -206,20 +218,33 @@ export const common: Dialect = {
       resourceSource('tracegrade.eval.run_id'),
     ],
     expectation: [
-      { rank: 100, source: 'tracegrade.eval.*', read: (view) => tracegradeExpectation(view.span.attributes) },
-      { rank: 200, source: 'confident.trace.*', read: confidentExpectation('confident.trace.') },
       {
-        rank: 210,
-        source: 'confident.trace.llm_test_case.*',
-        read: confidentExpectation('confident.trace.llm_test_case.'),
+        rank: 100,
+        source: 'tracegrade.eval.*',
+        keys: ['tracegrade.eval.'],
+        read: (view) => tracegradeExpectation(view.span.attributes),
       },
-      { rank: 220, source: 'confident.span.*', read: confidentExpectation('confident.span.') },
-      { rank: 400, source: 'eval.*', read: (view) => expectation('eval.', view.span.attributes) },
-      { rank: 500, source: 'expected_output, expected_tools', read: plainExpectation },
-      { rank: 600, source: 'metadata', read: metadataExpectation },
+      confidentExpectation(200, 'confident.trace.'),
+      confidentExpectation(210, 'confident.trace.llm_test_case.'),
+      confidentExpectation(220, 'confident.span.'),
+      {
+        rank: 400,
+        source: 'eval.*',
+        keys: ['eval.expected_output', 'eval.expected_tools'],
+        read: (view) => expectation('eval.', view.span.attributes),
+      },
+      {
+        rank: 500,
+        source: 'expected_output, expected_tools',
+        keys: [...PLAIN_ANSWERS, 'expected_tools'],
+        read: plainExpectation,
+      },
+      { rank: 600, source: 'metadata', keys: ['metadata'], read: metadataExpectation },
       {
         rank: RESOURCE_RANK,
         source: 'resource tracegrade.eval.*',
+        keys: ['tracegrade.eval.'],
+        on: 'resource',
         read: (view) => tracegradeExpectation(view.span.resource.attributes),
       },
     ],

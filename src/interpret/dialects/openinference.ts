@@ -3,7 +3,7 @@ import { isJsonObject, type Json, type JsonObject } from '../../model/json.js';
 import type { Message, MessagePart, Messages, Role, ToolCallPart, ToolDefinition } from '../../model/message.js';
 import { countSources, textSource, textSources, type Dialect, type KindReading } from '../dialect.js';
 import { finishReason } from '../finish-reason.js';
-import { indexedAttributes, indexedMembers, type Members } from '../indexed-attributes.js';
+import { indexedAttributes, type Members } from '../indexed-attributes.js';
 import { jsonish, looseJson } from '../jsonish.js';
 import {
   contentParts,
@@ -61,22 +61,16 @@ function message(members: Members, fallbackRole: Role): Message {
   const content = members.get('message.content');
   const id = callId(members.get('message.tool_call_id'));
   const name = members.get('message.name');
-  const blocks = indexedMembers(members, 'message.contents').elements;
+  const blocks = members.list('message.contents').elements;
   if (role === 'tool') {
     const texts = blocks.map((block) => block.get('message_content.text')).filter((text) => typeof text === 'string');
     const result = content ?? texts.join('\n');
     return {
       role,
-      parts: [
-        toolResultPart({
-          ...(id === undefined ? {} : { id }),
-          ...(name === undefined ? {} : { name }),
-          content: result,
-        }),
-      ],
+      parts: [toolResultPart({ id: id ?? null, name: name ?? null, content: result })],
     };
   }
-  const calls = [...toolCalls(members), ...legacyCall(members)];
+  const calls = toolCalls(members).concat(legacyCall(members));
   // The list of blocks and the plain content say the same; the plain one is a summary.
   const parts =
     blocks.length > 0
@@ -98,7 +92,7 @@ function contentBlock(block: Members): MessagePart[] {
 }
 
 function toolCalls(members: Members): ToolCallPart[] {
-  return indexedMembers(members, 'message.tool_calls').elements.flatMap((call) => toolCall(call) ?? []);
+  return members.list('message.tool_calls').elements.flatMap((call) => toolCall(call) ?? []);
 }
 
 function toolCall(members: Members): ToolCallPart[] | undefined {
@@ -106,17 +100,13 @@ function toolCall(members: Members): ToolCallPart[] | undefined {
   const name = members.get('tool_call.function.name');
   const args = members.get('tool_call.function.arguments');
   if (id === undefined && name === undefined && args === undefined) return undefined;
-  return toolCallParts({
-    ...(id === undefined ? {} : { id }),
-    name: name ?? '',
-    ...(args === undefined ? {} : { arguments: args }),
-  });
+  return toolCallParts({ id: id ?? null, name: name ?? '', arguments: args ?? null });
 }
 
 function legacyCall(members: Members): ToolCallPart[] {
   const name = members.get('message.function_call_name');
   const args = members.get('message.function_call_arguments_json');
-  return typeof name === 'string' ? toolCallParts({ name, ...(args === undefined ? {} : { arguments: args }) }) : [];
+  return typeof name === 'string' ? toolCallParts({ name, arguments: args ?? null }) : [];
 }
 
 /** The completions API: bare texts. */
@@ -230,11 +220,17 @@ function llmTools(view: SpanView): readonly ToolDefinition[] | undefined {
   return definitions.length === 0 ? undefined : definitions;
 }
 
+/** Could a value have one of these members? Tells without decoding that most texts do not. */
+function mayName(value: Json | undefined, ...members: readonly string[]): boolean {
+  return typeof value !== 'string' || members.some((member) => value.includes(member));
+}
+
 /** Definitions in a printed request. */
 const requestTools =
   (key: string) =>
   (view: SpanView): readonly ToolDefinition[] | undefined => {
-    const value = view.kind === 'llm' && view.has(key) ? view.json(key) : undefined;
+    if (view.kind !== 'llm' || !mayName(view.get(key), 'tools', 'functions')) return undefined;
+    const value = view.json(key);
     if (value === undefined || !isJsonObject(value)) return undefined;
     // Python prints its own objects: "<FunctionTool object>" is no name.
     const definitions = readToolDefinitions(value.tools ?? value.functions).filter(({ name }) => !isPythonRepr(name));
@@ -264,43 +260,76 @@ export const openinference: Dialect = {
       {
         rank: 800,
         source: 'graph.node.id',
+        keys: ['graph.node.id'],
         read: (view) => (view.kind === 'agent' ? view.text('graph.node.id') : undefined),
       },
     ],
     model: textSources(300, 'llm.response.model_name', 'llm.model_name', 'llm.request.model_name'),
-    responseId: [{ rank: 500, source: 'output.value', read: responseId }],
+    responseId: [{ rank: 500, source: 'output.value', keys: ['output.value'], read: responseId }],
     query: [
-      { rank: 800, source: 'input.value', read: question },
-      { rank: 850, source: 'crew_inputs', read: crewInputs },
+      { rank: 800, source: 'input.value', keys: ['input.value'], read: question },
+      { rank: 850, source: 'crew_inputs', keys: ['crew_inputs'], read: crewInputs },
     ],
-    answer: [{ rank: 600, source: 'output.value', read: answer }],
+    answer: [{ rank: 600, source: 'output.value', keys: ['output.value'], read: answer }],
     inputMessages: [
-      { rank: 300, source: 'llm.input_messages', read: (view) => messages(view, 'llm.input_messages', 'user') },
-      { rank: 310, source: 'llm.prompts', read: (view) => completions(view, 'llm.prompts', 'prompt.text', 'user') },
-      { rank: 1500, source: 'input.value', read: (view) => printed(view, 'input.value', 'user') },
+      {
+        rank: 300,
+        source: 'llm.input_messages',
+        keys: ['llm.input_messages', 'llm.input_messages.'],
+        read: (view) => messages(view, 'llm.input_messages', 'user'),
+      },
+      {
+        rank: 310,
+        source: 'llm.prompts',
+        keys: ['llm.prompts.'],
+        read: (view) => completions(view, 'llm.prompts', 'prompt.text', 'user'),
+      },
+      {
+        rank: 1500,
+        source: 'input.value',
+        keys: ['input.value'],
+        read: (view) => printed(view, 'input.value', 'user'),
+      },
     ],
     outputMessages: [
-      { rank: 300, source: 'llm.output_messages', read: (view) => messages(view, 'llm.output_messages', 'assistant') },
+      {
+        rank: 300,
+        source: 'llm.output_messages',
+        keys: ['llm.output_messages', 'llm.output_messages.'],
+        read: (view) => messages(view, 'llm.output_messages', 'assistant'),
+      },
       {
         rank: 310,
         source: 'llm.choices',
+        keys: ['llm.choices.'],
         read: (view) => completions(view, 'llm.choices', 'completion.text', 'assistant'),
       },
-      { rank: 320, source: 'llm.function_call', read: functionCall },
-      { rank: 1500, source: 'output.value', read: (view) => printed(view, 'output.value', 'assistant') },
+      { rank: 320, source: 'llm.function_call', keys: ['llm.function_call'], read: functionCall },
+      {
+        rank: 1500,
+        source: 'output.value',
+        keys: ['output.value'],
+        read: (view) => printed(view, 'output.value', 'assistant'),
+      },
     ],
     finishReason: [
-      { rank: 400, source: 'llm.finish_reason', read: (view) => finishReason(view.get('llm.finish_reason')) },
+      {
+        rank: 400,
+        source: 'llm.finish_reason',
+        keys: ['llm.finish_reason'],
+        read: (view) => finishReason(view.get('llm.finish_reason')),
+      },
     ],
     inputTokens: countSources(200, 'llm.token_count.prompt', 'llm.usage.prompt_tokens'),
     outputTokens: countSources(200, 'llm.token_count.completion', 'llm.usage.completion_tokens'),
     toolName: [textSource(200, 'tool.name')],
     toolCallId: [
-      { rank: 200, source: 'tool.id', read: (view) => callId(view.get('tool.id')) },
-      { rank: 400, source: 'tool.call_id', read: (view) => callId(view.get('tool.call_id')) },
+      { rank: 200, source: 'tool.id', keys: ['tool.id'], read: (view) => callId(view.get('tool.id')) },
+      { rank: 400, source: 'tool.call_id', keys: ['tool.call_id'], read: (view) => callId(view.get('tool.call_id')) },
       {
         rank: 900,
         source: 'output.value',
+        keys: ['output.value'],
         read: (view) =>
           view.kind === 'tool' && view.has('output.value')
             ? callId(toolMessage(view)?.tool_call_id ?? functionResponse(view)?.id)
@@ -308,23 +337,34 @@ export const openinference: Dialect = {
       },
     ],
     toolArguments: [
-      { rank: 1100, source: 'input.value', read: toolArguments },
+      { rank: 1100, source: 'input.value', keys: ['input.value'], read: toolArguments },
       {
         rank: 1500,
         source: 'tool.parameters',
+        keys: ['tool.parameters'],
         read: (view) => {
           const value = view.kind === 'tool' ? parameters(view) : undefined;
           return value === undefined || isSchemaLike(value) ? undefined : recordedArguments(value, 'recorder');
         },
       },
     ],
-    toolResult: [{ rank: 1100, source: 'output.value', read: toolResult }],
-    toolFailure: [{ rank: 800, source: 'output.value', read: resultFailure }],
+    toolResult: [{ rank: 1100, source: 'output.value', keys: ['output.value'], read: toolResult }],
+    toolFailure: [{ rank: 800, source: 'output.value', keys: ['output.value'], read: resultFailure }],
     toolDefinitions: [
-      { rank: 200, source: 'llm.tools', read: llmTools },
-      { rank: 1200, source: 'llm.invocation_parameters', read: requestTools('llm.invocation_parameters') },
-      { rank: 1250, source: 'input.value', read: requestTools('input.value') },
-      { rank: 1300, source: 'tool.json_schema, tool.parameters', read: ownDefinition },
+      { rank: 200, source: 'llm.tools', keys: ['llm.tools.'], read: llmTools },
+      {
+        rank: 1200,
+        source: 'llm.invocation_parameters',
+        keys: ['llm.invocation_parameters'],
+        read: requestTools('llm.invocation_parameters'),
+      },
+      { rank: 1250, source: 'input.value', keys: ['input.value'], read: requestTools('input.value') },
+      {
+        rank: 1300,
+        source: 'tool.json_schema, tool.parameters',
+        keys: ['tool.json_schema', 'tool.parameters'],
+        read: ownDefinition,
+      },
     ],
     handoff: [
       {

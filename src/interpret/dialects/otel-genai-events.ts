@@ -13,8 +13,10 @@ const MESSAGE_EVENT = /^gen_ai\.(system|user|assistant|tool)\.message$/;
 export const CHOICE = 'gen_ai.choice';
 
 /** Events of these names in order of time; events of one time keep the sender's order. */
-function ordered(view: SpanView, wanted: (name: string) => boolean): SpanEvent[] {
-  return view.span.events
+function ordered(view: SpanView, wanted: (name: string) => boolean): readonly SpanEvent[] {
+  const { events } = view.span;
+  if (events.length === 0) return events;
+  return events
     .filter((event) => wanted(event.name))
     .sort((a, b) => (a.timeUnixNano < b.timeUnixNano ? -1 : a.timeUnixNano > b.timeUnixNano ? 1 : 0));
 }
@@ -24,6 +26,7 @@ export function detailMessages(
   view: SpanView,
   key: 'gen_ai.input.messages' | 'gen_ai.output.messages',
 ): Messages | undefined {
+  if (view.span.events.length === 0) return undefined;
   const lists = ordered(view, (name) => name === DETAILS).flatMap((event) => {
     const read = readMessages(event.attributes.get(key), key === 'gen_ai.input.messages' ? 'user' : 'assistant');
     return read === undefined ? [] : [read];
@@ -43,6 +46,7 @@ export function eventOutput(view: SpanView): Messages | undefined {
 }
 
 function fromEvents(events: readonly SpanEvent[]): Messages | undefined {
+  if (events.length === 0) return undefined;
   const messages = events.flatMap((event) => {
     const message = eventMessage(event);
     return message === undefined ? [] : [message];

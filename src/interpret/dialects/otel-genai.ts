@@ -148,17 +148,27 @@ export const otelGenai: Dialect = {
     ),
     responseId: [textSource(100, 'gen_ai.response.id', (text) => text.trim())],
     query: [
-      { rank: 200, source: 'gen_ai.input.messages', read: (view) => queryOf(input(view)) },
+      {
+        rank: 200,
+        source: 'gen_ai.input.messages',
+        keys: ['gen_ai.input.messages'],
+        read: (view) => queryOf(input(view)),
+      },
       { rank: 210, source: DETAILS, read: (view) => queryOf(detailMessages(view, 'gen_ai.input.messages')) },
       { rank: 400, source: 'gen_ai.user.message', read: (view) => queryOf(eventInput(view)) },
     ],
     answer: [
-      { rank: 300, source: 'gen_ai.output.messages', read: (view) => answerOf(output(view)) },
+      {
+        rank: 300,
+        source: 'gen_ai.output.messages',
+        keys: ['gen_ai.output.messages'],
+        read: (view) => answerOf(output(view)),
+      },
       { rank: 310, source: DETAILS, read: (view) => answerOf(detailMessages(view, 'gen_ai.output.messages')) },
       { rank: 400, source: CHOICE, read: (view) => answerOf(eventOutput(view)) },
     ],
     inputMessages: [
-      { rank: 100, source: 'gen_ai.input.messages', read: input },
+      { rank: 100, source: 'gen_ai.input.messages', keys: ['gen_ai.input.messages'], read: input },
       { rank: 200, source: DETAILS, read: (view) => detailMessages(view, 'gen_ai.input.messages') },
       { rank: 600, source: 'gen_ai.*.message', read: eventInput },
       {
@@ -169,11 +179,12 @@ export const otelGenai: Dialect = {
       {
         rank: 1000,
         source: 'gen_ai.prompt',
+        keys: ['gen_ai.prompt'],
         read: (view) => opaqueMessages(view.json('gen_ai.prompt'), 'user') ?? view.messages('gen_ai.prompt', 'user'),
       },
     ],
     outputMessages: [
-      { rank: 100, source: 'gen_ai.output.messages', read: output },
+      { rank: 100, source: 'gen_ai.output.messages', keys: ['gen_ai.output.messages'], read: output },
       { rank: 200, source: DETAILS, read: (view) => detailMessages(view, 'gen_ai.output.messages') },
       { rank: 600, source: CHOICE, read: eventOutput },
       {
@@ -184,6 +195,7 @@ export const otelGenai: Dialect = {
       {
         rank: 1000,
         source: 'gen_ai.completion',
+        keys: ['gen_ai.completion'],
         read: (view) =>
           opaqueMessages(view.json('gen_ai.completion'), 'assistant') ??
           view.messages('gen_ai.completion', 'assistant'),
@@ -193,11 +205,13 @@ export const otelGenai: Dialect = {
       {
         rank: 100,
         source: 'gen_ai.response.finish_reasons',
+        keys: ['gen_ai.response.finish_reasons'],
         read: (view) => finishReason(view.get('gen_ai.response.finish_reasons')),
       },
       {
         rank: 200,
         source: 'gen_ai.output.messages',
+        keys: ['gen_ai.output.messages'],
         read: (view) => output(view)?.messages.find((message) => message.finishReason !== undefined)?.finishReason,
       },
       {
@@ -208,6 +222,7 @@ export const otelGenai: Dialect = {
       {
         rank: 600,
         source: 'gen_ai.response.finish_reason',
+        keys: ['gen_ai.response.finish_reason'],
         read: (view) => finishReason(view.get('gen_ai.response.finish_reason')),
       },
     ],
@@ -225,7 +240,12 @@ export const otelGenai: Dialect = {
     ),
     toolName: [textSource(100, 'gen_ai.tool.name')],
     toolCallId: [
-      { rank: 100, source: 'gen_ai.tool.call.id', read: (view) => callId(view.get('gen_ai.tool.call.id')) },
+      {
+        rank: 100,
+        source: 'gen_ai.tool.call.id',
+        keys: ['gen_ai.tool.call.id'],
+        read: (view) => callId(view.get('gen_ai.tool.call.id')),
+      },
       {
         rank: 800,
         source: 'gen_ai.tool.message',
@@ -236,6 +256,7 @@ export const otelGenai: Dialect = {
       {
         rank: 100,
         source: 'gen_ai.tool.call.arguments',
+        keys: ['gen_ai.tool.call.arguments'],
         read: (view) =>
           view.has('gen_ai.tool.call.arguments')
             ? recordedArguments(view.get('gen_ai.tool.call.arguments'), 'recorder')
@@ -255,6 +276,7 @@ export const otelGenai: Dialect = {
       {
         rank: 100,
         source: 'gen_ai.tool.call.result',
+        keys: ['gen_ai.tool.call.result'],
         read: (view) => {
           const value = view.get('gen_ai.tool.call.result');
           return value === undefined || value === null ? undefined : (resultValue(value) ?? undefined);
@@ -278,6 +300,7 @@ export const otelGenai: Dialect = {
       {
         rank: 100,
         source: 'gen_ai.tool.definitions',
+        keys: ['gen_ai.tool.definitions', 'gen_ai.tool.definitions.'],
         read: (view) => {
           const definitions = readToolDefinitions(view.get('gen_ai.tool.definitions'));
           return definitions.length > 0 || view.has('gen_ai.tool.definitions') ? definitions : indexedDefinitions(view);
@@ -286,6 +309,7 @@ export const otelGenai: Dialect = {
       {
         rank: 800,
         source: 'gen_ai.agent.tools',
+        keys: ['gen_ai.agent.tools'],
         read: (view) => {
           const definitions = readToolDefinitions(view.get('gen_ai.agent.tools'));
           return definitions.length === 0 ? undefined : definitions;
@@ -296,6 +320,7 @@ export const otelGenai: Dialect = {
       {
         rank: 100,
         source: 'gen_ai.handoff.*',
+        keys: ['gen_ai.handoff.from_agent', 'gen_ai.handoff.to_agent'],
         read: (view) => {
           const from = view.text('gen_ai.handoff.from_agent') ?? null;
           const to = view.text('gen_ai.handoff.to_agent') ?? null;

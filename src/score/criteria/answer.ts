@@ -1,5 +1,6 @@
 import type { Expectation } from '../../model/expectation.js';
 import type { Interaction } from '../../model/interaction.js';
+import { saysCut } from '../../model/json-text.js';
 import type { Score } from '../../model/score.js';
 import { answerRule } from '../answer-rule.js';
 import { THRESHOLD_TOLERANCE } from '../assess-tools.js';
@@ -19,12 +20,14 @@ export function scoreAnswer(interaction: Interaction, expectation: Expectation |
   if (waitsForPerson(interaction)) return abstain('answer', 'interrupted', 'waits for a person');
   const part = partialFlag(interaction);
   if (part !== undefined) return abstain('answer', 'not_captured', `recorded only in part (${part})`);
-  if (interaction.answer === null || interaction.coverage.includes('answer_truncated')) {
-    return abstain('answer', 'not_captured', 'answer not captured');
+  const { answer, coverage } = interaction;
+  if (answer === null || coverage.includes('answer_truncated') || saysCut(answer)) {
+    const why = answer === null ? 'answer not captured' : 'a recorder cut the answer';
+    return abstain('answer', 'not_captured', why);
   }
   const rule = answerRule(expected, policy.answer.labels);
   if (rule === null) return abstain('answer', 'no_judge', 'only a judge can compare free text');
-  const value = rule.accepts(interaction.answer, interaction.query ?? '') ? 1 : 0;
+  const value = rule.accepts(answer, interaction.query ?? '') ? 1 : 0;
   const reason =
     value === 1 ? `the expected ${rule.kind} is the answer` : `the expected ${rule.kind} is not the answer`;
   return decided('answer', value, value >= policy.answer.threshold - THRESHOLD_TOLERANCE, reason, { rule: rule.kind });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Dialect } from '../../../src/interpret/dialect.js';
-import { mergeDialects } from '../../../src/interpret/dialect.js';
+import { mergeDialects } from '../../../src/interpret/merged-dialects.js';
 import { DIALECTS } from '../../../src/interpret/dialects/index.js';
 import { interpret, interpretWith } from '../../../src/interpret/interpret.js';
 import type { AgentSpanKind } from '../../../src/model/agent-span.js';

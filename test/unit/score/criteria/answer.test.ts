@@ -71,3 +71,9 @@ describe('what no rule decides', () => {
     expect(outcome(scoreAnswer(interaction(), null, resolvePolicy()))).toBe('no_expectation');
   });
 });
+
+test('an answer that a recorder cut is not graded', () => {
+  const cut = interaction([], { answer: '1234…[truncated]' });
+
+  expect(scoreAnswer(cut, { answer: '123456' }, resolvePolicy())).toMatchObject({ abstained: 'not_captured' });
+});
