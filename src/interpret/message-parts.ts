@@ -4,7 +4,7 @@ import { concatenatedJson } from './concatenated-json.js';
 import { jsonish, looseJson, ownJson } from './jsonish.js';
 import { callId, isPlaceholder } from './placeholders.js';
 import { pythonLiteral } from './python-literal.js';
-import { sharedByText } from './shared-by-text.js';
+import { sharedByText, WITHIN_A_TURN } from './shared-by-text.js';
 import { recordedArguments } from './tool-arguments.js';
 
 const OTHER: MessagePart = { type: 'other' };
@@ -175,7 +175,7 @@ export function resultValue(recorded: Json): Json {
 }
 
 /** Shared, since histories repeat results. */
-const resultInText = sharedByText((text) => resultOf(looseJson(text)));
+const resultInText = sharedByText(WITHIN_A_TURN, (text) => resultOf(looseJson(text)));
 
 function resultOf(value: Json): Json {
   if (typeof value === 'string') return isPlaceholder(value) ? null : textValue(value);

@@ -29,6 +29,12 @@ export function pythonLiteral(text: string): Json | undefined {
   }
 }
 
+/** As `pythonLiteral`, for a text that may be JSON as well: only what begins like a dict or a list of dicts of Python. */
+export function pythonOrText(value: Json | undefined): Json | undefined {
+  if (typeof value !== 'string' || !/^\s*\[?\s*\{\s*'/.test(value)) return value;
+  return pythonLiteral(value) ?? value;
+}
+
 class NoLiteral extends Error {}
 
 class Reader {

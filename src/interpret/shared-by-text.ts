@@ -1,17 +1,16 @@
 /** Longer texts are rarely repeated, and looking one up means to read it whole. */
 const MAX_TEXT = 65_536;
-/** Characters of text that one generation may hold; each text counts as `ENTRY` more, for what is kept beside it. */
-const MAX_CHARS = 1_000_000;
+/** What a remembered text counts beside its own characters, for what is kept with it. */
 const ENTRY = 100;
 
 /**
- * `read`, remembering what it made of the latest texts: each model call repeats the tools that it is offered and the
+ * `read`, remembering what it made of the latest texts: each model call repeats the tools that it is offered, and the
  * calls and results before it. What comes back is shared, so it must never be changed.
  *
- * Memory is bounded whatever senders write: two generations of texts are held, and when the younger one is full, the
- * older one, whatever was not asked for since, is forgotten.
+ * Memory is bounded whatever senders write: two generations of `maxChars` characters are held, and when the younger
+ * one is full, the older one is forgotten, but for what was asked for since.
  */
-export function sharedByText<T>(read: (text: string) => T): (text: string) => T {
+export function sharedByText<T>(maxChars: number, read: (text: string) => T): (text: string) => T {
   let young = new Map<string, T>();
   let old = new Map<string, T>();
   let chars = 0;
@@ -20,13 +19,18 @@ export function sharedByText<T>(read: (text: string) => T): (text: string) => T 
     if (known !== undefined) return known;
     const value = old.get(text) ?? read(text);
     if (text.length > MAX_TEXT) return value;
-    chars += text.length + ENTRY;
-    if (chars > MAX_CHARS) {
+    if (chars > maxChars) {
       old = young;
       young = new Map();
-      chars = text.length + ENTRY;
+      chars = 0;
     }
+    chars += text.length + ENTRY;
     young.set(text, value);
     return value;
   };
 }
+
+/** For what only the calls of one interaction repeat: enough for a long one, and too few to be worth collecting. */
+export const WITHIN_A_TURN = 100_000;
+/** For what all calls of an agent repeat. */
+export const WITHIN_AN_AGENT = 1_000_000;

@@ -4,7 +4,7 @@ import type { RecordedArguments } from '../model/message.js';
 import { jsonish, looksLikeJson, ownJson, parseJson } from './jsonish.js';
 import { isPlaceholder } from './placeholders.js';
 import { pythonLiteral } from './python-literal.js';
-import { sharedByText } from './shared-by-text.js';
+import { sharedByText, WITHIN_A_TURN } from './shared-by-text.js';
 
 /** `model`: the text stands in a model's own output; `recorder`: an instrumentation wrote it down. */
 export type Origin = 'model' | 'recorder';
@@ -20,8 +20,8 @@ export function recordedArguments(value: Json | undefined, origin: Origin): Reco
 }
 
 const argumentsIn: Readonly<Record<Origin, (text: string) => RecordedArguments>> = {
-  model: sharedByText((text) => argumentsInText(text, 'model')),
-  recorder: sharedByText((text) => argumentsInText(text, 'recorder')),
+  model: sharedByText(WITHIN_A_TURN, (text) => argumentsInText(text, 'model')),
+  recorder: sharedByText(WITHIN_A_TURN, (text) => argumentsInText(text, 'recorder')),
 };
 
 function argumentsInText(whole: string, origin: Origin): RecordedArguments {

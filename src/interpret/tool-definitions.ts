@@ -1,7 +1,7 @@
 import { isJsonObject, type Json, type JsonObject } from '../model/json.js';
 import type { ToolDefinition } from '../model/message.js';
 import { jsonish, looseJson, ownJson } from './jsonish.js';
-import { sharedByText } from './shared-by-text.js';
+import { sharedByText, WITHIN_AN_AGENT } from './shared-by-text.js';
 
 const SCHEMA_KEYS = [
   'parameters',
@@ -24,7 +24,7 @@ export function readToolDefinitions(value: Json | undefined): readonly ToolDefin
 }
 
 /** Shared, so that each agent's schemas are the same objects in all of its calls: what is compiled from them is, too. */
-const definitionsIn = sharedByText((text): readonly ToolDefinition[] => {
+const definitionsIn = sharedByText(WITHIN_AN_AGENT, (text): readonly ToolDefinition[] => {
   const parsed = looseJson(text);
   const items: readonly Json[] = Array.isArray(parsed) ? (parsed as readonly Json[]) : [parsed];
   return items.flatMap((item) => readOne(typeof item === 'string' ? looseJson(item) : item));

@@ -5,6 +5,7 @@ import type { Attributes, SpanEvent } from '../../model/span.js';
 import { textSource, textSources, type Dialect, type Source } from '../dialect.js';
 import { argumentsMatch, expectedAnswer, expectedTools, nameList, sequenceMode, stated } from '../expectations.js';
 import { isPlaceholder } from '../placeholders.js';
+import { pythonOrText } from '../python-literal.js';
 import { textOf, type SpanView } from '../span-view.js';
 
 /*
@@ -14,7 +15,7 @@ import { textOf, type SpanView } from '../span-view.js';
 
 /** Member of the JSON text that OpenInference, LangChain and applications put into `metadata`. */
 function metadata(view: SpanView, ...keys: readonly string[]): Json | undefined {
-  const value = view.has('metadata') ? view.json('metadata') : undefined;
+  const value = view.has('metadata') ? pythonOrText(view.json('metadata')) : undefined;
   if (value === undefined || !isJsonObject(value)) return undefined;
   for (const key of keys) {
     const member = Object.hasOwn(value, key) ? value[key] : undefined;

@@ -3,6 +3,7 @@ import type { Message, Messages } from '../../model/message.js';
 import type { SpanEvent } from '../../model/span.js';
 import { looseJson } from '../jsonish.js';
 import { readMessage, readMessages, roleOf } from '../messages.js';
+import { pythonOrText } from '../python-literal.js';
 import type { SpanView } from '../span-view.js';
 
 /** The event that carries message attributes of its own, since semantic conventions 1.37. */
@@ -96,7 +97,7 @@ export function toolEvent(view: SpanView, name: string): { readonly id?: Json; r
   return body.id === undefined ? { value } : { id: body.id, value };
 }
 
-/** `gen_ai.content.prompt` and `gen_ai.content.completion`: one JSON text each, up to conventions 1.27. */
+/** `gen_ai.content.prompt` and `gen_ai.content.completion`: one JSON text each, or Python's repr, up to conventions 1.27. */
 export function contentEvent(view: SpanView, event: string, key: string): Json | undefined {
-  return view.span.events.find((candidate) => candidate.name === event)?.attributes.get(key);
+  return pythonOrText(view.span.events.find((candidate) => candidate.name === event)?.attributes.get(key));
 }

@@ -166,3 +166,35 @@ test('knows its own judge', () => {
   expect(interpret(otlpSpan({}, { scope: 'tracegrade.judge' })).ownJudge).toBe(true);
   expect(interpret(otlpSpan({}, { scope: 'tracegrade-demo' })).ownJudge).toBe(false);
 });
+
+test('reads what Python’s repr wrote where the older conventions have JSON', () => {
+  const events = [
+    { name: 'gen_ai.content.prompt', attributes: { 'gen_ai.prompt': "[{'role': 'user', 'content': 'Where?'}]" } },
+    {
+      name: 'gen_ai.content.completion',
+      attributes: { 'gen_ai.completion': "[{'role': 'assistant', 'content': \"It's here.\"}]" },
+    },
+  ];
+  const span = interpret(otlpSpan({ 'gen_ai.operation.name': 'chat', metadata: "{'session_id': 'py-1'}" }, { events }));
+
+  expect(span.read('inputMessages')?.value.messages).toMatchObject([{ role: 'user', parts: [{ text: 'Where?' }] }]);
+  expect(span.read('outputMessages')?.value.messages).toMatchObject([
+    { role: 'assistant', parts: [{ text: "It's here." }] },
+  ]);
+  expect(span.read('conversationId')?.value).toBe('py-1');
+});
+
+test('takes an interrupt for no failure when only error.type names it', () => {
+  const span = interpret(
+    otlpSpan(
+      {
+        'gen_ai.operation.name': 'execute_tool',
+        'gen_ai.tool.name': 'f',
+        'error.type': 'langgraph.errors.GraphInterrupt',
+      },
+      { status: { code: 2 } },
+    ),
+  );
+
+  expect(span.read('toolFailure')?.value.interrupt).toBe(true);
+});
