@@ -54,3 +54,18 @@ test('reads messages of a span whose indexes are a bomb', () => {
   const messages = span.read('inputMessages')?.value.messages;
   expect(messages?.map((message) => message.parts.map((part) => part.type))).toEqual([['text', 'tool_call']]);
 });
+
+test('finds lists within elements, for each span its own values', () => {
+  const lists = ['first', 'second'].map((value) => {
+    const [element] = indexedAttributes(
+      otlpSpan({ 'm.0.c.2.a': value, 'm.0.c.1.a': 1, 'm.0.b': null }).attributes,
+      'm',
+    ).elements;
+    return [element?.list('c').elements.map((call) => call.get('a')), element?.get('b'), element?.get('absent')];
+  });
+
+  expect(lists).toEqual([
+    [[1, 'first'], null, undefined],
+    [[1, 'second'], null, undefined],
+  ]);
+});

@@ -198,3 +198,11 @@ test('takes an interrupt for no failure when only error.type names it', () => {
 
   expect(span.read('toolFailure')?.value.interrupt).toBe(true);
 });
+
+test('reads again what it was told to forget', () => {
+  const span = interpret(otlpSpan({ 'gen_ai.operation.name': 'chat', 'gen_ai.request.model': 'm' }));
+  const before = span.read('model');
+  span.forget?.();
+
+  expect(span.read('model')).toEqual(before);
+});
