@@ -3,7 +3,7 @@ import { benchEstimate } from './estimate.js';
 import { benchPipeline } from './pipeline.js';
 import { benchToolCorrectness } from './tool-correctness.js';
 
-const SPANS = 100_000;
+const SPANS = 60_000;
 
 const line = (...cells: readonly (string | number)[]) =>
   console.log(cells.map((cell, i) => (i === 0 ? String(cell).padEnd(44) : String(cell).padStart(14))).join(''));

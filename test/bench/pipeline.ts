@@ -44,7 +44,7 @@ async function measure(name: string, run: () => Promise<[spans: number, interact
 /** Each stage with all before it, over the same bytes. */
 export async function benchPipeline(spans: number): Promise<Measured[]> {
   const bodies = workload(2, spans);
-  const warmUp = workload(1, 5_000);
+  const warmUp = workload(1, 40_000); // fewer, and the compiler is what is measured
   const policy = resolvePolicy({});
   const results: Measured[] = [];
 
