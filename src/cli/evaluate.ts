@@ -32,8 +32,8 @@ export const evaluateCommand: RegisterCommand = (program, io, done) => {
     .command('evaluate')
     .summary("Gaussia's batch metric over recorded conversations")
     .description(
-      'Evaluates conversations that were recorded in Gaussia’s JSON: the answers and tool calls of each turn against the\n' +
-        'ground truth beside them, pass@K and pass^K of each conversation’s turns, and of the conversations as trials.\n' +
+      'Evaluates conversations that were recorded in Gaussia’s JSON: the answers and tool calls of each turn against the ' +
+        'ground truth beside them, pass@K and pass^K of each conversation’s turns, and of the conversations as trials. ' +
         'Answers that only a judge could compare stay unscored. Nothing is stored and nothing is sent anywhere.',
     )
     .argument('<dataset...>', '.json: one dataset or a list of them; .jsonl: one a line, read as a stream')
