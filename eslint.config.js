@@ -1,7 +1,7 @@
 import tseslint from 'typescript-eslint';
 
 export default tseslint.config(
-  { ignores: ['dist', 'node_modules', 'test/fixtures', '**/*.mjs', '**/*.cjs', 'eslint.config.js'] },
+  { ignores: ['dist', '.cache', 'node_modules', 'test/fixtures', '**/*.mjs', '**/*.cjs', 'eslint.config.js'] },
   ...tseslint.configs.recommendedTypeChecked,
   {
     languageOptions: { parserOptions: { projectService: true } },
