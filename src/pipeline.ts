@@ -4,7 +4,7 @@
  * Online (`createPipeline`) a log entry is held as long as a span of it may still be needed, and is released when
  * both are true: its interactions are settled (their late windows are over) and the store has acknowledged all of
  * their rows. A crash at any moment therefore re-reads what was not stored, and since rows are idempotent, what is
- * stored twice counts once. Offline (`gradeAll`) there is no log and no waiting: everything that was read is decided.
+ * stored twice counts once. Offline (`createOfflineGrader`) there is no log and no waiting: everything that was read is decided.
  */
 import {
   createAssembly,
@@ -87,9 +87,7 @@ export interface Pipeline {
   drain(nowMs: number): Promise<void>;
 }
 
-type GradingEvents = Pick<PipelineEvents, 'gradingFailed'>;
-
-function assembleDeps(events: GradingEvents): AssembleDeps {
+function assembleDeps(events: Pick<PipelineEvents, 'gradingFailed'>): AssembleDeps {
   const build = (turn: Turn): Interaction => {
     try {
       return buildInteraction(turn);

@@ -70,17 +70,9 @@ export interface Worker {
   stop(): Promise<void>;
 }
 
-/** Why a worker cannot start: what to tell the operator. `peer`: something it needs is out of reach. */
+/** Why a worker cannot start: what to tell the operator. */
 export class WorkerStartError extends Error {
   override readonly name = 'WorkerStartError';
-
-  constructor(
-    message: string,
-    readonly kind: 'configuration' | 'peer',
-    options?: ErrorOptions,
-  ) {
-    super(message, options);
-  }
 }
 
 const TICK_MS = 100;
@@ -103,7 +95,7 @@ export async function startWorker(settings: WorkerSettings, deps: WorkerDeps): P
   if (opening.status !== 'opened') {
     const owner = settings.store.url === 'embedded' ? await ownerOf(settings.store.dataDir) : null;
     const by = owner !== null && deps.isAlive(owner.pid) ? ` (process ${owner.pid}, running since ${owner.since})` : '';
-    throw new WorkerStartError(`${opening.cause.message}${by}`, 'configuration', { cause: opening.cause });
+    throw new WorkerStartError(`${opening.cause.message}${by}`, { cause: opening.cause });
   }
   const { spool } = opening;
   let store: Store | undefined;
@@ -212,7 +204,7 @@ class RunningWorker implements Worker {
       nowMs: () => this.deps.nowMs(),
     });
     if (start.status !== 'started') {
-      throw new WorkerStartError(start.cause.message, 'configuration', { cause: start.cause });
+      throw new WorkerStartError(start.cause.message, { cause: start.cause });
     }
     this.server = start.server;
     const { version, pid, http, store } = this.settings;

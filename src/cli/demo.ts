@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { Command } from 'commander';
 import { InvalidArgumentError } from 'commander';
 import type { Config } from '../config.js';
+import type { Graded } from '../model/graded.js';
 import type { Store } from '../store/clickhouse.js';
 import { interactionFromRow, verdictFromRow } from '../store/rows.js';
 import { withCommonOptions, type RegisterCommand } from './command.js';
@@ -14,7 +15,7 @@ import { loadConfig, type CommonOptions } from './load-config.js';
 import { createProgress } from './progress.js';
 import { endWorker, runWorker } from './run-worker.js';
 import { seriesReports, seriesTable } from './series-report.js';
-import { verdictTable, type GradedRow } from './verdict-table.js';
+import { verdictTable } from './verdict-table.js';
 
 interface DemoOptions extends CommonOptions {
   readonly conversations: number;
@@ -145,24 +146,20 @@ async function sendConversations(
 
 async function report(store: Store, config: Config, io: Io): Promise<void> {
   const rows = await readGraded(store);
-  const order = (row: GradedRow) => (row.verdict.label === 'incorrect' ? 0 : 1);
+  const order = (row: Graded) => (row.verdict.label === 'incorrect' ? 0 : 1);
   const shown = [...rows].sort((a, b) => order(a) - order(b)).slice(0, SHOWN);
   const labels = (label: string) => rows.filter(({ verdict }) => verdict.label === label).length;
-  const counted = rows.map(({ interaction, verdict }) => {
-    const { conversationId, assistantId, agentVersion, environment } = interaction;
-    return { conversationId, assistantId, agentVersion, environment, verdict };
-  });
   io.stdout.write(
     `${rows.length} interactions were received over OTLP, graded and stored: ` +
       `${labels('correct')} correct, ${labels('incorrect')} incorrect, ${labels('unscored')} unscored. Some of them:\n\n` +
       `${verdictTable(shown, io.stdout.columns ?? 160)}\n\n` +
-      'How reliable is each agent? pass@K: at least one of K conversations is right; pass^K: all K are.\n ' +
-      `${seriesTable(seriesReports(counted, config.estimate), config.estimate.level)}\n`,
+      'How reliable is each agent? pass@K: at least one of K conversations is right; pass^K: all K are.\n\n' +
+      `${seriesTable(seriesReports(rows, config.estimate), config.estimate.level)}\n`,
   );
 }
 
 /** From the store, as a panel would read it. */
-async function readGraded(store: Store): Promise<GradedRow[]> {
+async function readGraded(store: Store): Promise<Graded[]> {
   const interactions = await store.rows('SELECT * FROM {db}.interactions_current ORDER BY started_at, interaction_id');
   const verdicts = await store.rows('SELECT * FROM {db}.verdicts_current');
   const byId = new Map(verdicts.map((row) => [row['interaction_id'], verdictFromRow(row)]));

@@ -1,8 +1,9 @@
-import type { Interaction, ToolCall } from '../model/interaction.js';
-import type { Score, Verdict } from '../model/score.js';
+import type { ToolCall } from '../model/interaction.js';
+import type { Graded } from '../model/graded.js';
+import type { Score } from '../model/score.js';
 
 /** An interaction with its verdict, in the field names that scripts stand on. Add to them; never rename. */
-export function interactionJson(interaction: Interaction, verdict: Verdict) {
+export function interactionJson({ interaction, verdict }: Graded) {
   return {
     interaction_id: interaction.interactionId,
     trace_id: interaction.traceId,

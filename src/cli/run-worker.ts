@@ -10,7 +10,7 @@ import { CommandError, ExitStatus } from './exit-status.js';
 import type { Io } from './io.js';
 import { packageVersion } from './package-version.js';
 import { removeWorkerAddress, writeWorkerAddress } from './worker-address.js';
-import { assembleRules, loadExpectations, scoringPolicy, storeConfig } from './settings.js';
+import { loadExpectations, scoringPolicy, storeConfig } from './settings.js';
 
 /** Starts a worker as configured. Throws a CommandError when it cannot. */
 export async function runWorker(config: Config, io: Io): Promise<Worker> {
@@ -32,7 +32,7 @@ export async function runWorker(config: Config, io: Io): Promise<Worker> {
         spool: { path: join(config.dataDir, 'spool'), maxBytes: config.receive.spool.maxBytes },
         store: storeConfig(config),
         writer: { batchRows, batchMs, queueRows: maxQueuedRows },
-        assemble: assembleRules(config),
+        assemble: config.assemble,
         policy,
         expectations,
       },
@@ -54,7 +54,7 @@ export async function endWorker(worker: Worker, config: Config): Promise<void> {
 /** Says what an operator can do about a store or worker that does not start; other faults stay what they are. */
 export function asCommandError(error: unknown): unknown {
   if (error instanceof WorkerStartError) {
-    return new CommandError(error.message, error.kind === 'peer' ? ExitStatus.peerUnreachable : ExitStatus.usage);
+    return new CommandError(error.message, ExitStatus.usage);
   }
   if (error instanceof StoreBusyError || error instanceof EngineMissingError || error instanceof MigrationError) {
     return new CommandError(error.message, ExitStatus.usage);

@@ -10,7 +10,7 @@ import { interactionJson } from './interaction-json.js';
 import type { Io } from './io.js';
 import { loadConfig, type CommonOptions } from './load-config.js';
 import { createProgress } from './progress.js';
-import { assembleRules, loadExpectations, scoringPolicy } from './settings.js';
+import { loadExpectations, scoringPolicy } from './settings.js';
 import { seriesJson, seriesReports, seriesTable, type SeriesReport } from './series-report.js';
 import { verdictTable } from './verdict-table.js';
 
@@ -48,10 +48,7 @@ async function runScore(paths: readonly string[], options: ScoreOptions, io: Io)
   const policy = scoringPolicy(config);
   const expectations = await loadExpectations([...config.score.expectations, ...options.dataset]);
   const totals = createTotals();
-  const grader = createOfflineGrader(
-    { assemble: assembleRules(config), policy },
-    { expectations, events: totals.events },
-  );
+  const grader = createOfflineGrader({ assemble: config.assemble, policy }, { expectations, events: totals.events });
   const progress = createProgress(io.stderr, io.nowMs);
 
   let unreadable = 0;
@@ -80,7 +77,7 @@ async function runScore(paths: readonly string[], options: ScoreOptions, io: Io)
   progress.done();
 
   const ks = [...new Set([...config.estimate.k, ...gateKs(gates)])].sort((a, b) => a - b);
-  const reports = seriesReports(graded.map(counted), { ...config.estimate, k: ks });
+  const reports = seriesReports(graded, { ...config.estimate, k: ks });
   print(graded, reports, options.format, config.estimate.level, io);
   const datasets = config.score.expectations.length + options.dataset.length > 0;
   if (skipped > 0) io.stderr.write(`note: ${skipped} JSON documents hold no traces\n`);
@@ -98,11 +95,6 @@ async function runScore(paths: readonly string[], options: ScoreOptions, io: Io)
   return missed.length > 0 ? ExitStatus.gateMissed : ExitStatus.done;
 }
 
-function counted({ interaction, verdict }: Graded) {
-  const { conversationId, assistantId, agentVersion, environment } = interaction;
-  return { conversationId, assistantId, agentVersion, environment, verdict };
-}
-
 function print(
   graded: readonly Graded[],
   reports: readonly SeriesReport[],
@@ -110,11 +102,12 @@ function print(
   level: number,
   io: Io,
 ): void {
-  const rows = graded.map(({ interaction, verdict }) => interactionJson(interaction, verdict));
   if (format === 'jsonl') {
-    for (const row of rows) io.stdout.write(`${JSON.stringify(row)}\n`);
+    for (const one of graded) io.stdout.write(`${JSON.stringify(interactionJson(one))}\n`);
   } else if (format === 'json') {
-    io.stdout.write(`${JSON.stringify({ interactions: rows, series: reports.map(seriesJson) }, null, 2)}\n`);
+    io.stdout.write(
+      `${JSON.stringify({ interactions: graded.map(interactionJson), series: reports.map(seriesJson) }, null, 2)}\n`,
+    );
   } else if (graded.length === 0) {
     io.stdout.write('No interaction found.\n');
   } else {

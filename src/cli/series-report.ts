@@ -2,18 +2,10 @@ import type { Config } from '../config.js';
 import { assess } from '../estimate/assessment.js';
 import { estimate } from '../estimate/pass.js';
 import type { Assessment, Counts, Estimate } from '../model/estimate.js';
-import type { Score, Verdict } from '../model/score.js';
+import type { Graded } from '../model/graded.js';
+import type { Score } from '../model/score.js';
 import { conversationVerdict } from '../score/conversation-verdict.js';
 import { plainTable } from './verdict-table.js';
-
-/** What is needed of a graded interaction to count its conversation. */
-export interface CountedInteraction {
-  readonly conversationId: string;
-  readonly assistantId: string;
-  readonly agentVersion: string | null;
-  readonly environment: string | null;
-  readonly verdict: Verdict;
-}
 
 /** One series of conversations, all of them counted as closed. */
 export interface SeriesReport {
@@ -27,14 +19,16 @@ export interface SeriesReport {
   readonly assessments: ReadonlyMap<number, Assessment>;
 }
 
-/** The figures of each series. `interactions` in order of start: a conversation belongs to the series of its first turn. */
-export function seriesReports(interactions: readonly CountedInteraction[], config: Config['estimate']): SeriesReport[] {
-  const conversations = groupBy(interactions, (one) => JSON.stringify([one.assistantId, one.conversationId]));
+/** The figures of each series. `graded` in order of start: a conversation belongs to the series of its first turn. */
+export function seriesReports(graded: readonly Graded[], config: Config['estimate']): SeriesReport[] {
+  const conversations = groupBy(graded, ({ interaction }) =>
+    JSON.stringify([interaction.assistantId, interaction.conversationId]),
+  );
   const series = groupBy([...conversations.values()], ([first]) =>
-    JSON.stringify([first?.assistantId, first?.agentVersion, first?.environment]),
+    JSON.stringify([first?.interaction.assistantId, first?.interaction.agentVersion, first?.interaction.environment]),
   );
   const reports = [...series.values()].map((members): SeriesReport => {
-    const [first] = members[0] as readonly CountedInteraction[] as readonly [CountedInteraction];
+    const [{ interaction: first }] = members[0] as readonly Graded[] as readonly [Graded];
     const verdicts = members.map((turns) => conversationVerdict(turns.map((turn) => turn.verdict)));
     const trials = verdicts.filter((verdict) => verdict.counts);
     const outstanding = verdicts.filter((verdict) => verdict.outstanding > 0 && !verdict.leftOut);

@@ -1,15 +1,9 @@
-import type { AssembleRules } from '../assemble/rules.js';
 import type { Config } from '../config.js';
 import type { StoreConfig } from '../store/engine.js';
 import { readDatasetFile } from '../score/dataset-files.js';
 import { buildExpectationIndex, type ExpectationIndex } from '../score/expectations.js';
 import { resolvePolicy, type ScoringPolicy } from '../score/policy.js';
 import { CommandError, ExitStatus } from './exit-status.js';
-
-/** The reducer's settings as the operator configured them. */
-export function assembleRules(config: Config): AssembleRules {
-  return config.assemble;
-}
 
 /** The scoring policy of the configuration. Throws a CommandError that lists every fault. */
 export function scoringPolicy(config: Config): ScoringPolicy {

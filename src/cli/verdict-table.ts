@@ -1,11 +1,6 @@
 import Table from 'cli-table3';
-import type { Interaction } from '../model/interaction.js';
+import type { Graded } from '../model/graded.js';
 import type { Criterion, Score, Verdict } from '../model/score.js';
-
-export interface GradedRow {
-  readonly interaction: Interaction;
-  readonly verdict: Verdict;
-}
 
 const CRITERIA: readonly Criterion[] = ['tools', 'arguments', 'answer', 'policy'];
 
@@ -26,7 +21,7 @@ const RULES_ONLY_HEAD = {
 } as const;
 
 /** A table of interactions for a person: verdict, each criterion, and why. One line an interaction where it fits. */
-export function verdictTable(rows: readonly GradedRow[], width: number): string {
+export function verdictTable(rows: readonly Graded[], width: number): string {
   const head = ['started (UTC)', 'agent', 'query', 'tools called', 'verdict', ...CRITERIA, 'why'];
   const table = plainTable(head);
   const textWidth = Math.max(18, Math.min(44, Math.floor((width - 80) / 2)));
