@@ -4,7 +4,12 @@ export default defineConfig({
   test: {
     projects: [
       {
-        test: { name: 'unit', include: ['test/{unit,property,fuzz,regression}/**/*.test.ts'], testTimeout: 60_000 },
+        test: {
+          name: 'unit',
+          include: ['test/{unit,property,fuzz,regression}/**/*.test.ts'],
+          setupFiles: ['test/support/property-seed.ts'],
+          testTimeout: 60_000,
+        },
       },
       {
         test: {

@@ -361,7 +361,7 @@ class Run implements Hands {
   /** Decides a turn if it has spans that no decision has seen, and settles it. */
   conclude(trace: Trace, group: Group, how: 'whole' | 'early' | 'cut'): void {
     const reported = trace.reported.get(group.rootSpanId);
-    if (reported === undefined || group.seq > reported.seq) this.decide(trace, group, how);
+    if (reported === undefined || tellsMore(group, reported)) this.decide(trace, group, how);
     this.settle(trace, group, how === 'cut');
   }
 
@@ -519,6 +519,16 @@ class Run implements Hands {
     const compact = held.span.span.compact();
     return compact === held.span.span ? held.span : this.deps.interpret(compact);
   }
+}
+
+/**
+ * The group holds what its last decision has not seen: a span that came since, or one that stood elsewhere in the trace
+ * until something between it and the turn was decided, and so may be older than all that the decision saw.
+ */
+function tellsMore(group: Group, reported: Reported): boolean {
+  if (group.seq > reported.seq) return true;
+  if (group.members.some((held) => held.decidedIn !== group.rootSpanId)) return true;
+  return group.heldAncestors.some(({ held, beyond }) => !beyond && !held.assembled);
 }
 
 function isMember(group: Group, spanId: SpanId): boolean {
