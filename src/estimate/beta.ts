@@ -48,6 +48,24 @@ export function betaQuantile(p: number, a: number, b: number): BetaQuantile {
   return { value: 1 - complement, complement };
 }
 
+/**
+ * I_x(a, b): the probability that a Beta(a, b) variable is at most x, 0 <= x <= 1.
+ *
+ * `x` comes with its complement, so that the digits of what is near 1 are not lost. RangeError unless a, b > 0.
+ * Measured over test/fixtures/estimate/beta.json, error absolute: shapes up to 1e3 1.1e-12, up to 1e4
+ * 1.1e-11, up to 1e5 1.7e-10, up to 1e6 4e-7.
+ */
+export function betaCdf({ value, complement }: BetaQuantile, a: number, b: number): number {
+  assertShapes(a, b);
+  return value < complement ? cephes().incbet(a, b, value) : 1 - cephes().incbet(b, a, complement);
+}
+
+/** ln B(a, b), a, b > 0. */
+export function lnBeta(a: number, b: number): number {
+  assertShapes(a, b);
+  return cephes().lbeta(a, b);
+}
+
 const MIN_LOG = Math.log(Number.MIN_VALUE);
 /** Relative to x. Finer than the incomplete beta function itself is for large shapes. */
 const TOLERANCE = 1e-12;

@@ -1,3 +1,5 @@
+import type { VerdictLabel } from './score.js';
+
 /** The prior of the success rate: Beta(a, b), a > 0 and b > 0. */
 export interface BetaPrior {
   readonly a: number;
@@ -29,4 +31,117 @@ export interface Estimate {
   /** What the figure would be if all outstanding conversations turned out worst, or best. */
   readonly boundLower: number | null;
   readonly boundUpper: number | null;
+}
+
+/** What is estimated together. A conversation belongs to the series of its first turn. */
+export interface Series {
+  readonly assistantId: string;
+  readonly agentVersion: string | null;
+  readonly environment: string | null;
+  /** null: of all tasks, and of conversations without a task label. */
+  readonly task: string | null;
+  readonly policy: string;
+}
+
+/** The judgement of a conversation, from its interactions' verdicts. */
+export interface ConversationVerdict {
+  readonly label: VerdictLabel;
+  /** It has a label, nothing outstanding and nothing left out. */
+  readonly counts: boolean;
+  /** Sampling or budget left it out. */
+  readonly leftOut: boolean;
+  /** Criteria outstanding, over its interactions. */
+  readonly outstanding: number;
+  /** Incorrect whatever the outstanding criteria will say. */
+  readonly incorrectWhateverComes: boolean;
+}
+
+/** The interactions that share a conversation id and an assistant, as they stand at a tick. */
+export interface Conversation {
+  readonly conversationId: string;
+  /** That of its first turn. Its task is the turn's own label. */
+  readonly series: Series;
+  /** Milliseconds since the Unix epoch. */
+  readonly startedAtMs: number;
+  readonly endedAtMs: number;
+  /** In order of start. */
+  readonly interactionIds: readonly string[];
+  /** When it first closes, unless a turn comes before. */
+  readonly firstClosedAtMs: number;
+  readonly closed: boolean;
+  /** Over all of its turns; a resumed conversation is judged anew. */
+  readonly verdict: ConversationVerdict;
+  /** An expectation or a judge decided a criterion of it. */
+  readonly judged: boolean;
+  /** Its first settled verdict; null while there is none. */
+  readonly trial: Trial | null;
+  /** Sum of its verdicts' versions. */
+  readonly version: number;
+}
+
+/** A closed conversation as a Bernoulli trial: its first settled verdict. Written once. */
+export interface Trial {
+  readonly conversationId: string;
+  /** Milliseconds since the Unix epoch. Trials are in order of this, then of the id. */
+  readonly firstClosedAtMs: number;
+  readonly correct: boolean;
+}
+
+/** `page`: the drop is larger than delta, with the certainty that the objective asks for. */
+export type Severity = 'ticket' | 'page';
+
+/** A change of an alert's state, decided by one trial. */
+export interface Transition {
+  readonly kind: 'opened' | 'upgraded' | 'closed';
+  /** `firstClosedAtMs` and id of the trial that decided. */
+  readonly atMs: number;
+  readonly conversationId: string;
+  readonly severity: Severity;
+  /** Natural logarithm of the mean evidence: for the drop, or, when it closed, for the recovery. */
+  readonly logEvidence: number;
+  /** Natural logarithm of what the evidence had to reach. */
+  readonly logThreshold: number;
+  /** `firstClosedAtMs` of the first trial since the estimated change. */
+  readonly changedAtMs: number;
+  /** Trials since the estimated change, and how many of them are correct. */
+  readonly trials: number;
+  readonly correct: number;
+  /** P(p < p0 - delta) of these trials, 0..1. */
+  readonly certainty: number;
+}
+
+/** A row of `estimates`, under the names of its columns. */
+export interface EstimateRow {
+  readonly assistant_id: string;
+  readonly agent_version: string | null;
+  readonly environment: string | null;
+  readonly task: string | null;
+  readonly policy: string;
+  readonly window: string;
+  readonly k: number;
+  /** The tick, in milliseconds since the Unix epoch. */
+  readonly at: number;
+  readonly metric: Estimate['metric'];
+  readonly scope: 'pooled' | 'per_task';
+  readonly mode: 'bayesian' | 'frequentist';
+  readonly n: number;
+  readonly c: number;
+  /** Closed conversations that are no trial although nothing left them out. */
+  readonly unscored: number;
+  /** Of the unscored, those that wait for something; they make the bounds. */
+  readonly outstanding: number;
+  readonly outstanding_incorrect: number;
+  /** Closed conversations that sampling or the budget left out. n + unscored + left_out are all. */
+  readonly left_out: number;
+  readonly mean: number | null;
+  readonly lower: number | null;
+  readonly upper: number | null;
+  readonly bound_lower: number | null;
+  readonly bound_upper: number | null;
+  readonly assessment: Assessment;
+  readonly prior_a: number;
+  readonly prior_b: number;
+  readonly level: number;
+  /** Sum of the versions of the conversations in the window. */
+  readonly version: number;
 }

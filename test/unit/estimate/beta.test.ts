@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { betaQuantile } from '../../../src/estimate/beta.js';
+import { betaCdf, betaQuantile } from '../../../src/estimate/beta.js';
 
 type Row = [a: number, b: number, p: number, x: number, complement: number];
 const rows = JSON.parse(readFileSync('test/fixtures/estimate/beta.json', 'utf8')) as Row[];
@@ -38,4 +38,18 @@ test.each([
   { p: 0.5, a: 1, b: Infinity, message: 'b must be finite and > 0, got Infinity' },
 ])('refuses p = $p of Beta($a, $b)', ({ p, a, b, message }) => {
   expect(() => betaQuantile(p, a, b)).toThrow(new RangeError(message));
+});
+
+test.each([
+  { shapes: 1e3 + 1, absolute: 1.1e-12 },
+  { shapes: 1e4 + 1, absolute: 1.1e-11 },
+  { shapes: 1e5 + 1, absolute: 1.7e-10 },
+  { shapes: 1e6 + 1, absolute: 4e-7 },
+])('gives the probability of at most x as accurately as stated for shapes up to $shapes', ({ shapes, absolute }) => {
+  const within = rows.filter(([a, b]) => Math.max(a, b) <= shapes);
+
+  const errors = within.map(([a, b, p, value, complement]) => Math.abs(betaCdf({ value, complement }, a, b) - p));
+
+  expect(within.length).toBeGreaterThan(300);
+  expect(Math.max(...errors)).toBeLessThan(absolute);
 });
