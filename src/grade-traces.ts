@@ -5,9 +5,10 @@ import type { Graded } from './model/graded.js';
 import type { Rejection } from './model/rejection.js';
 import { createOfflineGrader, type PipelineEvents } from './pipeline.js';
 import { decodeTraces } from './receive/decode.js';
-import { turnsOf, type DatasetItem } from './score/datasets.js';
+import { turnsOf, type DatasetItem, type TurnName } from './score/datasets.js';
 import { buildExpectationIndex } from './score/expectations.js';
 import { resolvePolicy, type ScoringOptions } from './score/policy.js';
+import { trackExpectations } from './score/tracked-expectations.js';
 
 export interface GradeTracesOptions {
   /** Criteria, thresholds, weights, lists; every one has its default. */
@@ -25,6 +26,8 @@ export interface GradedTraces {
   readonly rejections: readonly Rejection[];
   /** Ids of interactions that fit several turns of the datasets; none was guessed. */
   readonly ambiguous: readonly string[];
+  /** Turns of the datasets that no interaction fits, by their names. */
+  readonly unmatched: readonly TurnName[];
   /** Faults of Tracegrade itself; the interaction concerned is unscored. Please report them. */
   readonly errors: readonly unknown[];
 }
@@ -59,7 +62,7 @@ export function gradeTraces(bodies: Iterable<Uint8Array | string>, options: Grad
       ambiguous.push(interactionId);
     },
   };
-  const expectations = buildExpectationIndex(truths.flatMap((truth) => truth.turns));
+  const expectations = trackExpectations(buildExpectationIndex(truths.flatMap((truth) => truth.turns)));
   const rules = { assemble: { ...DEFAULT_ASSEMBLE_RULES, ...options.assemble }, policy };
   const grader = createOfflineGrader(rules, { expectations, events });
   for (const body of bodies) {
@@ -73,7 +76,11 @@ export function gradeTraces(bodies: Iterable<Uint8Array | string>, options: Grad
     rejections.push(...result.batch.rejections);
     grader.receive(result.batch.spans);
   }
-  return { interactions: grader.finish(), rejections, ambiguous, errors };
+  const interactions = grader.finish();
+  const unmatched = expectations
+    .unmatched()
+    .map(({ place, conversationId, caseId }) => ({ place, conversationId, caseId }));
+  return { interactions, rejections, ambiguous, unmatched, errors };
 }
 
 const OPEN_BRACE = 0x7b;

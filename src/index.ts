@@ -20,7 +20,7 @@ export type { AnswerJudge, JudgeQuestion } from './batch/answer.js';
 
 /** Files of datasets, one by one: JSON, or JSONL in bounded memory. */
 export { streamDatasetFile as readDatasets } from './score/dataset-files.js';
-export type { DatasetFault, DatasetItem } from './score/datasets.js';
+export type { DatasetFault, DatasetItem, TurnName } from './score/datasets.js';
 
 /** Tool correctness of one interaction. */
 export { toolCorrectness } from './score/tool-correctness.js';

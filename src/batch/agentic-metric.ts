@@ -29,6 +29,8 @@ export interface Batch {
           readonly tool_name: string;
           readonly parameters?: object | null;
           readonly step?: number | null;
+          /** May be left out without fault; made, it is an expected call. Not Gaussia's. */
+          readonly optional?: boolean | null;
         }[]
       | null;
     /** Default true. */

@@ -2,6 +2,7 @@ import { Option } from 'commander';
 import type { AgenticSummary } from '../batch/agentic-metric.js';
 import { createAgentic, type Agentic } from '../batch/agentic.js';
 import { BayesianMode, FrequentistMode, type StatisticalMode } from '../estimate/statistical-mode.js';
+import type { BetaPrior } from '../model/estimate.js';
 import type { ToolWeights } from '../score/assess-tools.js';
 import { streamDatasetFile } from '../score/dataset-files.js';
 import type { DatasetFault } from '../score/datasets.js';
@@ -18,6 +19,7 @@ interface EvaluateOptions {
   readonly k: string;
   readonly mode?: 'bayesian' | 'frequentist';
   readonly ciLevel?: string;
+  readonly prior?: string;
   readonly threshold?: string;
   readonly toolThreshold?: string;
   readonly toolWeights?: string;
@@ -46,6 +48,11 @@ export const evaluateCommand: RegisterCommand = (program, io, done) => {
         .choices(['bayesian', 'frequentist']),
     )
     .option('--ci-level <number>', 'mass of the Bayesian interval (default: 0.95)')
+    .option(
+      '--prior <prior>',
+      'Beta prior of the Bayesian figures: a,b (prior successes and failures), uniform (1,1) or jeffreys (0.5,0.5) ' +
+        '(default: uniform)',
+    )
     .option('--threshold <number>', 'least score of a correct answer (default: 0.7)')
     .option('--tool-threshold <number>', 'least tool correctness that is correct (default: 1)')
     .option(
@@ -144,18 +151,45 @@ function create(options: EvaluateOptions, onFaults: (faults: readonly DatasetFau
   }
 }
 
-function statisticalMode({ mode, ciLevel, compat }: EvaluateOptions): StatisticalMode | undefined {
+function statisticalMode({ mode, ciLevel, prior, compat }: EvaluateOptions): StatisticalMode | undefined {
   const effective = mode ?? (compat === 'gaussia' ? 'frequentist' : 'bayesian');
   if (effective === 'bayesian') {
-    if (ciLevel === undefined) return new BayesianMode();
-    const level = numberOf('--ci-level', ciLevel);
-    if (level > 0 && level < 1) return new BayesianMode({ level });
-    throw new CommandError(`--ci-level must be > 0 and < 1, got ${ciLevel}`, ExitStatus.usage);
+    return new BayesianMode({
+      ...(ciLevel === undefined ? {} : { level: levelOf(ciLevel) }),
+      ...(prior === undefined ? {} : { prior: priorOf(prior) }),
+    });
   }
   if (ciLevel !== undefined) {
     throw new CommandError('--ci-level needs --mode bayesian: frequentist figures have no interval', ExitStatus.usage);
   }
+  if (prior !== undefined) {
+    throw new CommandError('--prior needs --mode bayesian: frequentist figures have no prior', ExitStatus.usage);
+  }
   return new FrequentistMode();
+}
+
+function levelOf(text: string): number {
+  const level = numberOf('--ci-level', text);
+  if (level > 0 && level < 1) return level;
+  throw new CommandError(`--ci-level must be > 0 and < 1, got ${text}`, ExitStatus.usage);
+}
+
+const NAMED_PRIORS: ReadonlyMap<string, BetaPrior> = new Map([
+  ['uniform', { a: 1, b: 1 }],
+  ['jeffreys', { a: 0.5, b: 0.5 }],
+]);
+
+function priorOf(text: string): BetaPrior {
+  const named = NAMED_PRIORS.get(text.trim().toLowerCase());
+  if (named !== undefined) return named;
+  const [a, b, ...more] = text.split(',').map((part) => (part.trim() === '' ? NaN : Number(part)));
+  if (a !== undefined && b !== undefined && more.length === 0 && isPositive(a) && isPositive(b)) return { a, b };
+  const message = `--prior must be a,b with two numbers > 0, uniform or jeffreys, got "${text}"`;
+  throw new CommandError(message, ExitStatus.usage);
+}
+
+function isPositive(number: number): boolean {
+  return number > 0 && Number.isFinite(number);
 }
 
 function numberOf(name: string, text: string): number {

@@ -3,6 +3,7 @@ import { Option } from 'commander';
 import type { Graded } from '../model/graded.js';
 import { createOfflineGrader, type PipelineEvents, type SpanCounts } from '../pipeline.js';
 import { readOtlpFiles } from '../receive/otlp-files.js';
+import { trackExpectations } from '../score/tracked-expectations.js';
 import { collect, withCommonOptions, type RegisterCommand } from './command.js';
 import { CommandError, ExitStatus } from './exit-status.js';
 import { gateKs, missedGates, parseGate } from './gates.js';
@@ -12,6 +13,7 @@ import { loadConfig, type CommonOptions } from './load-config.js';
 import { createProgress } from './progress.js';
 import { loadExpectations, scoringPolicy } from './settings.js';
 import { seriesJson, seriesReports, seriesTable, type SeriesReport } from './series-report.js';
+import { truthJson, truthNotes, type AmbiguousMatch, type TruthUsed } from './truth-report.js';
 import { verdictTable } from './verdict-table.js';
 
 interface ScoreOptions extends CommonOptions {
@@ -29,7 +31,12 @@ export const scoreCommand: RegisterCommand = (program, io, done) => {
         'Every conversation counts as closed. Nothing is stored and nothing is sent anywhere.',
     )
     .argument('<path...>', '.json, .jsonl or .pb files (also .gz), directories of them, or - for standard input')
-    .option('--dataset <file>', 'ground truth: Gaussia datasets, JSON or JSONL; may be repeated', collect, [])
+    .option(
+      '--dataset <file>',
+      'ground truth: Gaussia datasets, JSON or JSONL, or a directory of them; may be repeated',
+      collect,
+      [],
+    )
     .addOption(new Option('--format <format>', 'how to print').choices(['table', 'json', 'jsonl']).default('table'))
     .option(
       '--fail-under <gate>',
@@ -46,7 +53,8 @@ async function runScore(paths: readonly string[], options: ScoreOptions, io: Io)
   const config = await loadConfig(options, io);
   const gates = options.failUnder.map(parseGate);
   const policy = scoringPolicy(config);
-  const expectations = await loadExpectations([...config.score.expectations, ...options.dataset]);
+  const datasets = [...config.score.expectations, ...options.dataset];
+  const expectations = trackExpectations(await loadExpectations(datasets));
   const totals = createTotals();
   const grader = createOfflineGrader({ assemble: config.assemble, policy }, { expectations, events: totals.events });
   const progress = createProgress(io.stderr, io.nowMs);
@@ -78,36 +86,37 @@ async function runScore(paths: readonly string[], options: ScoreOptions, io: Io)
 
   const ks = [...new Set([...config.estimate.k, ...gateKs(gates)])].sort((a, b) => a - b);
   const reports = seriesReports(graded, { ...config.estimate, k: ks });
-  print(graded, reports, options.format, config.estimate.level, io);
-  const datasets = config.score.expectations.length + options.dataset.length > 0;
+  const truth = datasets.length === 0 ? null : { expectations, ambiguous: totals.ambiguous };
+  print({ graded, reports, truth, level: config.estimate.level }, options.format, io);
   if (skipped > 0) io.stderr.write(`note: ${skipped} JSON documents hold no traces\n`);
-  if (datasets)
-    io.stderr.write(
-      `note: ${totals.matched.size} of ${expectations.size} turns of the datasets matched an interaction\n`,
-    );
+  if (truth !== null) for (const note of truthNotes(truth)) io.stderr.write(`note: ${note}\n`);
   for (const note of totals.notes()) io.stderr.write(`note: ${note}\n`);
 
   const missed = missedGates(gates, graded, reports);
-  if (datasets && totals.matched.size === 0 && gates.length > 0)
+  if (truth !== null && expectations.matched.size === 0 && gates.length > 0) {
     missed.push('no turn of the datasets matched an interaction');
+  }
   for (const line of missed) io.stderr.write(`tracegrade: gate missed: ${line}\n`);
   if (unreadable > 0 || rejectedSpans > 0) return ExitStatus.inputUnreadable;
   return missed.length > 0 ? ExitStatus.gateMissed : ExitStatus.done;
 }
 
-function print(
-  graded: readonly Graded[],
-  reports: readonly SeriesReport[],
-  format: ScoreOptions['format'],
-  level: number,
-  io: Io,
-): void {
+interface Found {
+  readonly graded: readonly Graded[];
+  readonly reports: readonly SeriesReport[];
+  /** null: no dataset was given. */
+  readonly truth: TruthUsed | null;
+  /** Mass of the intervals. */
+  readonly level: number;
+}
+
+function print({ graded, reports, truth, level }: Found, format: ScoreOptions['format'], io: Io): void {
   if (format === 'jsonl') {
     for (const one of graded) io.stdout.write(`${JSON.stringify(interactionJson(one))}\n`);
   } else if (format === 'json') {
-    io.stdout.write(
-      `${JSON.stringify({ interactions: graded.map(interactionJson), series: reports.map(seriesJson) }, null, 2)}\n`,
-    );
+    const datasets = truth === null ? {} : { datasets: truthJson(truth) };
+    const all = { interactions: graded.map(interactionJson), series: reports.map(seriesJson), ...datasets };
+    io.stdout.write(`${JSON.stringify(all, null, 2)}\n`);
   } else if (graded.length === 0) {
     io.stdout.write('No interaction found.\n');
   } else {
@@ -119,9 +128,8 @@ function print(
 function createTotals() {
   const dropped = new Map<string, number>();
   let spans = 0;
-  const ambiguous: string[] = [];
+  const ambiguous: AmbiguousMatch[] = [];
   const unreadable: string[] = [];
-  const matched = new Set<string>();
   let faults = 0;
   const events: PipelineEvents = {
     spansCounted(counts: SpanCounts) {
@@ -137,18 +145,13 @@ function createTotals() {
     expectationUnreadable({ interactionId }, members) {
       unreadable.push(`interaction ${interactionId}: its ground truth cannot be read (${members.join(', ')})`);
     },
-    expectationMatched(place) {
-      matched.add(place);
-    },
-    expectationAmbiguous({ interactionId }, { by, places }) {
-      ambiguous.push(
-        `interaction ${interactionId} fits ${places.length} turns of the datasets by ${by}, none was guessed: ${places.slice(0, 3).join(', ')}`,
-      );
+    expectationAmbiguous({ interactionId }, { by, turns }) {
+      ambiguous.push({ interactionId, by, turns });
     },
   };
   return {
     events,
-    matched,
+    ambiguous,
     get spans() {
       return spans;
     },
@@ -157,8 +160,6 @@ function createTotals() {
       if (faults > 0) yield `${faults} interactions could not be graded, by a fault of Tracegrade: please report it`;
       yield* unreadable.slice(0, 10);
       if (unreadable.length > 10) yield `and ${unreadable.length - 10} more`;
-      yield* ambiguous.slice(0, 10);
-      if (ambiguous.length > 10) yield `and ${ambiguous.length - 10} more fit several turns`;
     },
   };
 }

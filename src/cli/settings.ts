@@ -1,18 +1,21 @@
 import type { Config } from '../config.js';
 import type { StoreConfig } from '../store/engine.js';
-import { readDatasetFile } from '../score/dataset-files.js';
+import { readDatasetPaths } from '../score/dataset-files.js';
+import type { DatasetFault } from '../score/datasets.js';
 import { buildExpectationIndex, type ExpectationIndex } from '../score/expectations.js';
 import { resolvePolicy, type ScoringPolicy } from '../score/policy.js';
+import type { Events } from '../telemetry/events.js';
+import { openDatasets, type WatchedDatasets } from '../watched-datasets.js';
 import { CommandError, ExitStatus } from './exit-status.js';
 
 /** The scoring policy of the configuration. Throws a CommandError that lists every fault. */
 export function scoringPolicy(config: Config): ScoringPolicy {
   const { score } = config;
-  const { owners, coerce, threshold, weights } = score.tools;
+  const { owners, coerce, threshold, weights, utilizationByRule } = score.tools;
   try {
     return resolvePolicy({
       required: score.required,
-      tools: { threshold, weights, owners, arguments: { coerce } },
+      tools: { threshold, weights, owners, utilizationByRule, arguments: { coerce } },
       arguments: { ...score.arguments, owners },
       answer: score.answer,
       policy: score.policy,
@@ -25,14 +28,22 @@ export function scoringPolicy(config: Config): ScoringPolicy {
 
 /** The ground truth of all dataset files. Throws a CommandError that lists what cannot be used, with its place. */
 export async function loadExpectations(paths: readonly string[]): Promise<ExpectationIndex> {
-  const datasets = await Promise.all(paths.map(readDatasetFile));
-  const faults = datasets.flatMap((dataset) => dataset.faults);
-  if (faults.length > 0) {
-    const shown = faults.slice(0, 20).map((fault) => `  ${fault.place}: ${fault.problem}`);
-    const more = faults.length > 20 ? `\n  ... and ${faults.length - 20} more` : '';
-    throw new CommandError(`the datasets have faults:\n${shown.join('\n')}${more}`, ExitStatus.usage);
-  }
-  return buildExpectationIndex(datasets.flatMap((dataset) => dataset.turns));
+  const { turns, faults } = await readDatasetPaths(paths);
+  if (faults.length > 0) throw datasetFaults(faults);
+  return buildExpectationIndex(turns);
+}
+
+/** As `loadExpectations`, of files that are read again when they change. */
+export async function watchedExpectations(paths: readonly string[], events: Events): Promise<WatchedDatasets> {
+  const opened = await openDatasets(paths, events);
+  if (opened.status === 'faulty') throw datasetFaults(opened.faults);
+  return opened.datasets;
+}
+
+function datasetFaults(faults: readonly DatasetFault[]): CommandError {
+  const shown = faults.slice(0, 20).map((fault) => `  ${fault.place}: ${fault.problem}`);
+  const more = faults.length > 20 ? `\n  ... and ${faults.length - 20} more` : '';
+  return new CommandError(`the datasets have faults:\n${shown.join('\n')}${more}`, ExitStatus.usage);
 }
 
 /** Where the store is. */

@@ -1,5 +1,6 @@
 import type { Json } from '../model/json.js';
 import { jsonEqual } from './json-equal.js';
+import { NUMBER_WORDS } from './written-numbers.js';
 
 export interface AnswerRule {
   readonly kind: 'number' | 'label' | 'code' | 'JSON value';
@@ -61,22 +62,6 @@ function isCode(text: string): boolean {
 }
 
 const NUMBER = /(?<![\p{L}\p{N}_.])[-+−]?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?(?:e[-+]?\d+)?/giu;
-const SMALL = [
-  'zero',
-  'one',
-  'two',
-  'three',
-  'four',
-  'five',
-  'six',
-  'seven',
-  'eight',
-  'nine',
-  'ten',
-  'eleven',
-  'twelve',
-];
-
 function wholeNumber(text: string): number | null {
   const bare = text.replace(/^[$€£¥]\s?/, '').replace(/\s?[%€]$/, '');
   const found = numbersIn(bare);
@@ -93,7 +78,7 @@ function holdsNumber(answer: string, expected: number, query: string): boolean {
   const inQuery = numbersIn(query);
   if (inQuery.some(equal)) return inAnswer.length > 0 && equal(inAnswer.at(-1) as number);
   if (inAnswer.some(equal)) return true;
-  const word = SMALL[expected];
+  const word = NUMBER_WORDS[expected];
   return word !== undefined && positionOf(answer, word) >= 0;
 }
 

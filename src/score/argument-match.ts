@@ -55,9 +55,10 @@ export function similarity(expected: JsonObject, made: Json, how: Comparison): n
   let keys = 0;
   for (const key in expected) {
     keys += 1;
-    if (!Object.hasOwn(named, key)) continue;
+    const given = member(named, key);
+    if (given === undefined) continue;
     shared += 1;
-    if (sameValue(key, expected[key] as Json, named[key] as Json, how)) equal += 1;
+    if (sameValue(key, expected[key] as Json, given, how)) equal += 1;
   }
   if (how.match === 'subset') keys = 0;
   if (how.match !== 'superset') {
@@ -74,11 +75,12 @@ export function alike(expected: JsonObject, made: Json, how: Comparison): boolea
   if (named === null) return false;
   let shared = 0;
   for (const key in expected) {
-    if (!Object.hasOwn(named, key)) {
+    const given = member(named, key);
+    if (given === undefined) {
       if (how.match === 'subset') continue;
       return false;
     }
-    if (!sameValue(key, expected[key] as Json, named[key] as Json, how)) return false;
+    if (!sameValue(key, expected[key] as Json, given, how)) return false;
     shared += 1;
   }
   if (how.match === 'superset') return true;
@@ -107,8 +109,26 @@ function asObject(made: Json, expected: JsonObject): JsonObject | null {
   return made === null ? {} : null;
 }
 
+/**
+ * An object's own member; undefined when it has none. Most members can be told from what an object inherits by what
+ * they are, which is several times as fast as asking whose they are.
+ */
+function member(object: JsonObject, key: string): Json | undefined {
+  const value: unknown = object[key];
+  switch (typeof value) {
+    case 'string':
+    case 'number':
+    case 'boolean':
+      return value;
+    default:
+      return value !== undefined && Object.hasOwn(object, key) ? (value as Json) : undefined;
+  }
+}
+
 function sameValue(key: string, expected: Json, made: Json, { keys, coerce }: Comparison): boolean {
-  if (keys === undefined || !Object.hasOwn(keys, key)) return expected === made || jsonEqual(expected, made, coerce);
+  if (keys === undefined || !Object.hasOwn(keys, key)) {
+    return expected === made || ((coerce || typeof expected === 'object') && jsonEqual(expected, made, coerce));
+  }
   const matcher = keys[key] as ArgumentMatcher;
   if ('regex' in matcher) {
     return patternOf(matcher.regex)?.(typeof made === 'string' ? made : canonicalJson(made)) ?? false;

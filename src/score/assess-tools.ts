@@ -4,6 +4,7 @@ import { canonicalJson } from '../model/json.js';
 import type { ArgumentRules, Comparison } from './argument-match.js';
 import { alike, comparisonOf, similarity } from './argument-match.js';
 import { assign } from './assignment.js';
+import { waysToCount } from './optional-calls.js';
 import { commonOrder } from './sequence.js';
 
 /** A call that was made. */
@@ -71,12 +72,37 @@ const MAX_PAIRS = 100_000;
  * - parameters: the best one-to-one pairing of made and expected calls of the same tool, summed / expected calls. An
  *   expected call without arguments is matched by its name. Nothing expected: does not apply.
  * - sequence: longest common subsequence of names / expected calls; 1 under `any_order`. Nothing expected: does not apply.
- * - utilization: as stated; does not apply without a statement or without a call.
+ * - utilization: as stated; does not apply without a statement or without a call (but see `withResultsUsed`).
  *
  * Under `subset`, parameters and sequence look only at as many expected calls as were made of each tool.
  * `exact_order` also needs sequence 1 and no extra call to pass.
+ * An optional call that was not made is not expected; made, it counts as the others do. Of several optional calls of one
+ * tool those count that fit best.
  */
 export function assessTools(
+  made: readonly MadeCall[],
+  expected: readonly ExpectedCall[],
+  rules: ToolRules,
+  resultsUsed?: boolean,
+): ToolAssessment {
+  if (!expected.some((call) => call.optional)) return assessCalls(made, expected, rules, resultsUsed);
+  let best: ToolAssessment | undefined;
+  for (const way of waysToCount(made, expected)) {
+    const counted = way.map((i) => expected[i] as ExpectedCall);
+    const found = assessCalls(made, counted, rules, resultsUsed);
+    if (best !== undefined && rankOf(found) <= rankOf(best)) continue;
+    best = { ...found, matches: found.matches.map((match) => ({ ...match, expected: way[match.expected] as number })) };
+    if (found.passed && found.overall === 1) break;
+  }
+  return best as ToolAssessment;
+}
+
+/** What passes, then what might, then the higher mean: under `exact_order` that may be one that does not pass. */
+function rankOf({ passed, undecided, overall }: ToolAssessment): number {
+  return (passed ? 4 : undecided ? 2 : 0) + (overall ?? 0);
+}
+
+function assessCalls(
   made: readonly MadeCall[],
   expected: readonly ExpectedCall[],
   rules: ToolRules,
@@ -119,6 +145,20 @@ export function assessTools(
     matches: tools.size === 1 ? matches : matches.sort((a, b) => a.expected - b.expected),
     undecided: unknown > 0,
   };
+}
+
+/**
+ * The assessment where a rule found that the answer uses the results: utilization is 1, and counts in the mean.
+ *
+ * A rule that can only accept must not decide, or agents whose answers happen to state values pass more often. So it
+ * stays out where it alone would lift the mean to the threshold, or make a mean where there was none.
+ */
+export function withResultsUsed(assessment: ToolAssessment, { weights, threshold }: ToolRules): ToolAssessment {
+  const least = threshold - THRESHOLD_TOLERANCE;
+  const overall = weightedMean(weights, { ...assessment, utilization: 1 });
+  if (assessment.overall === null || overall === null) return assessment;
+  if (assessment.overall < least && overall >= least) return assessment;
+  return { ...assessment, utilization: 1, overall };
 }
 
 interface CallsOfTool {

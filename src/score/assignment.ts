@@ -19,13 +19,32 @@ export function assign(rows: number, columns: number, weights: Float64Array): nu
   }
   const size = columns + 1;
   const rowPotential = new Float64Array(rows + 1);
-  const columnPotential = new Float64Array(size);
   // rowAt[column]: the row (1-based) that holds the column; column 0 holds the row that is being placed.
   const rowAt = new Int32Array(size);
+  const left = placeEasyRows(rows, columns, weights, rowPotential, rowAt);
+  if (left.length > 0) placeRows(left, columns, weights, rowPotential, rowAt);
+  const columnOf = new Array<number>(rows).fill(-1);
+  for (let column = 1; column < size; column += 1) {
+    const row = rowAt[column] as number;
+    if (row > 0) columnOf[row - 1] = column - 1;
+  }
+  return columnOf;
+}
+
+/** Places each row by the cheapest way to move others, from potentials under which the rows placed so far are right. */
+function placeRows(
+  left: readonly number[],
+  columns: number,
+  weights: Float64Array,
+  rowPotential: Float64Array,
+  rowAt: Int32Array,
+): void {
+  const size = columns + 1;
+  const columnPotential = new Float64Array(size);
   const cameFrom = new Int32Array(size);
   const slack = new Float64Array(size);
   const done = new Uint8Array(size);
-  for (let row = 1; row <= rows; row += 1) {
+  for (const row of left) {
     rowAt[0] = row;
     let at = 0;
     slack.fill(Infinity);
@@ -66,10 +85,34 @@ export function assign(rows: number, columns: number, weights: Float64Array): nu
       at = previous;
     }
   }
-  const columnOf = new Array<number>(rows).fill(-1);
-  for (let column = 1; column < size; column += 1) {
-    const row = rowAt[column] as number;
-    if (row > 0) columnOf[row - 1] = column - 1;
+}
+
+/**
+ * Gives each row its best column while that is free, with the potential that makes this right, and returns the other
+ * rows: none in the usual case, and few in most others.
+ */
+function placeEasyRows(
+  rows: number,
+  columns: number,
+  weights: Float64Array,
+  rowPotential: Float64Array,
+  rowAt: Int32Array,
+): readonly number[] {
+  const left: number[] = [];
+  for (let row = 1; row <= rows; row += 1) {
+    const line = (row - 1) * columns - 1;
+    let best = -Infinity;
+    let at = 0;
+    for (let column = 1; column <= columns; column += 1) {
+      const weight = weights[line + column] as number;
+      if (weight > best || (weight === best && rowAt[at] !== 0 && rowAt[column] === 0)) {
+        best = weight;
+        at = column;
+      }
+    }
+    rowPotential[row] = -best;
+    if (rowAt[at] === 0) rowAt[at] = row;
+    else left.push(row);
   }
-  return columnOf;
+  return left;
 }

@@ -1,5 +1,7 @@
 import { createReadStream } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import type { DatasetItem, Datasets } from './datasets.js';
 import { joined, splitDatasetLine, splitDatasets, turnsOf } from './datasets.js';
 
@@ -14,13 +16,41 @@ export async function readDatasetFile(path: string): Promise<Datasets> {
 }
 
 /**
+ * The dataset files in a directory, in order of name: `.json`, `.jsonl` and `.ndjson`, but for hidden ones; directories
+ * below it are not looked into. null when it is no directory, or cannot be listed.
+ */
+export async function datasetFilesIn(path: string): Promise<readonly string[] | null> {
+  try {
+    const names = await readdir(path);
+    return names
+      .filter((name) => /^[^.].*\.(?:json|jsonl|ndjson)$/i.test(name))
+      .sort()
+      .map((name) => join(path, name));
+  } catch {
+    return null;
+  }
+}
+
+/** The turns of files, and of the dataset files in directories. Never rejects. */
+export async function readDatasetPaths(paths: readonly string[]): Promise<Datasets> {
+  const listed = await Promise.all(paths.map(async (path) => (await datasetFilesIn(path)) ?? [path]));
+  const parts: Datasets[] = [];
+  for (const file of new Set(listed.flat())) parts.push(await readDatasetFile(file));
+  return joined(parts);
+}
+
+/**
  * The datasets of a file, one by one: `.jsonl` and `.ndjson` line by line, one dataset a line, in memory for the longest
  * line; anything else as one JSON text, which is held whole. Never throws.
  */
 export async function* streamDatasetFile(path: string): AsyncGenerator<DatasetItem> {
   try {
     if (!/\.(?:jsonl|ndjson)$/i.test(path)) {
-      yield* splitDatasets(await readFile(path, 'utf8'), path);
+      for (const [i, item] of splitDatasets(await readFile(path, 'utf8'), path).entries()) {
+        // Nothing here waits for the disk any more: a worker that reads it has requests to answer meanwhile.
+        if (i % 100 === 99) await setImmediate();
+        yield item;
+      }
       return;
     }
     let lineNumber = 0;
@@ -30,8 +60,11 @@ export async function* streamDatasetFile(path: string): AsyncGenerator<DatasetIt
     }
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code ?? 'unknown error';
-    const hint = TOO_LARGE.has(code) ? '; too large for one JSON text: write one dataset a line, as .jsonl' : '';
-    yield { fault: { place: path, problem: `cannot be read: ${code}${hint}` } };
+    const problem = `cannot be read: ${code}`;
+    const hint = '; too large for one JSON text: write one dataset a line, as .jsonl';
+    yield {
+      fault: TOO_LARGE.has(code) ? { place: path, problem: `${problem}${hint}` } : { place: path, problem, code },
+    };
   }
 }
 

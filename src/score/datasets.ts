@@ -22,6 +22,18 @@ export interface DatasetTurn {
   readonly recorded: RecordedTurn | null;
 }
 
+/** A turn as messages name it: `orders.jsonl:12 conversation[1] (session_id conversation-7, qa_id case-1)`. */
+export function turnName({ place, conversationId, caseId }: TurnName): string {
+  const ids = [
+    ...(conversationId === null ? [] : [`session_id ${shown(conversationId)}`]),
+    ...(caseId === null ? [] : [`qa_id ${shown(caseId)}`]),
+  ];
+  return ids.length === 0 ? place : `${place} (${ids.join(', ')})`;
+}
+
+/** What a turn of a dataset is called by. */
+export type TurnName = Pick<DatasetTurn, 'place' | 'conversationId' | 'caseId'>;
+
 export interface RecordedTurn {
   /** Also empty, when that is what the agent said; null: not recorded. */
   readonly answer: string | null;
@@ -34,6 +46,8 @@ export interface RecordedTurn {
 export interface DatasetFault {
   readonly place: string;
   readonly problem: string;
+  /** Of the system's error (`ENOENT`), where it gave no text to read: reading again may help. */
+  readonly code?: string;
 }
 
 export interface Datasets {
@@ -51,6 +65,7 @@ const expectedTool = z.strictObject({
   tool_name: text.min(1),
   parameters: jsonObject.nullish(),
   step: z.number().nullish(),
+  optional: z.boolean().nullish(),
   // Written by hand beside the call and not compared.
   result: z.unknown().optional(),
   description: z.unknown().optional(),
@@ -264,7 +279,8 @@ function expectationOf({ ground_truth_assistant, ground_truth_agentic: truth }: 
 }
 
 function expectedCallOf(tool: z.infer<typeof expectedTool>): ExpectedCall {
-  return present({ name: tool.tool_name, arguments: tool.parameters, step: tool.step });
+  const { tool_name: name, parameters, step, optional } = tool;
+  return present({ name, arguments: parameters, step, optional: optional === true ? true : undefined });
 }
 
 function recordedOf({ assistant, agentic: trace }: Batch): RecordedTurn | null {

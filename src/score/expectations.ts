@@ -8,13 +8,21 @@ import type { DatasetTurn } from './datasets.js';
 export type MatchedBy = 'case_id' | 'turn' | 'query';
 
 export type ExpectationMatch =
-  | { readonly kind: 'matched'; readonly expectation: Expectation; readonly by: MatchedBy; readonly place: string }
+  | {
+      readonly kind: 'matched';
+      readonly expectation: Expectation;
+      readonly by: MatchedBy;
+      /** Of the first of `turns`. */
+      readonly place: string;
+      /** All that fit: several when they state the same. */
+      readonly turns: readonly DatasetTurn[];
+    }
   /** Several turns with different ground truth fit. Nothing is guessed. */
-  | { readonly kind: 'ambiguous'; readonly by: MatchedBy; readonly places: readonly string[] }
+  | { readonly kind: 'ambiguous'; readonly by: MatchedBy; readonly turns: readonly DatasetTurn[] }
   | { readonly kind: 'none' };
 
 export interface ExpectationIndex {
-  readonly size: number;
+  readonly turns: readonly DatasetTurn[];
   /**
    * The ground truth of an interaction: by case id, else by conversation id and turn (0-based; left out where it is not
    * known, as in a stream; a turn of the same conversation that has the recorded query goes before one that has only the
@@ -55,7 +63,7 @@ export function buildExpectationIndex(turns: readonly DatasetTurn[]): Expectatio
     const ofAssistant = near.filter(({ assistantId }) => assistantId === interaction.assistantId);
     return only(ofAssistant.length > 0 ? ofAssistant : near, 'query');
   };
-  return { size: turns.length, match };
+  return { turns, match };
 }
 
 /** One text for queries that differ in case, in blanks, or in how Unicode writes them. */
@@ -98,6 +106,6 @@ function only(turns: readonly DatasetTurn[], by: MatchedBy): ExpectationMatch {
   const [first] = turns;
   if (first === undefined) return { kind: 'none' };
   const texts = new Set(turns.map(({ expectation }) => canonicalJson(expectation as unknown as Json)));
-  if (texts.size > 1) return { kind: 'ambiguous', by, places: turns.map(({ place }) => place) };
-  return { kind: 'matched', expectation: first.expectation, by, place: first.place };
+  if (texts.size > 1) return { kind: 'ambiguous', by, turns };
+  return { kind: 'matched', expectation: first.expectation, by, place: first.place, turns };
 }

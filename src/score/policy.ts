@@ -27,6 +27,8 @@ export interface ScoringPolicy {
     /** Where the expectation states none. */
     readonly mode: SequenceMode;
     readonly owners: Owners;
+    /** Where the ground truth does not say whether the results were used, a rule may find that they were. */
+    readonly utilizationByRule: boolean;
   } & { readonly arguments: ArgumentRules };
   readonly arguments: {
     readonly threshold: number;
@@ -91,6 +93,7 @@ export function resolvePolicy(options: ScoringOptions = {}): ScoringPolicy {
       weights,
       mode: tools?.mode ?? 'in_order',
       owners: tools?.owners ?? 'all',
+      utilizationByRule: tools?.utilizationByRule ?? true,
       arguments: {
         match: tools?.arguments?.match ?? 'exact',
         coerce: tools?.arguments?.coerce ?? false,

@@ -21,7 +21,11 @@ export function commonOrder(made: readonly Placed[], expected: readonly Placed[]
   if (sameOrder(made, expected)) return expected.length;
   const byStep =
     expected.length > 0 && made.every((c) => c.step !== undefined) && expected.every((c) => c.step !== undefined);
-  if (byStep) return commonOfGroups(tied(sorted(made)), tied(sorted(expected)));
+  if (byStep) {
+    const [madeByStep, expectedByStep] = [sorted(made), sorted(expected)];
+    if (sameOrder(madeByStep, expectedByStep)) return expected.length;
+    return commonOfGroups(tied(madeByStep), tied(expectedByStep));
+  }
   return commonOfGroups(
     made.map((call) => [call.name]),
     tied(expected),

@@ -85,10 +85,15 @@ export function toolCorrectness(input: ToolCorrectnessInput): ToolCorrectness {
     result_utilization: assessment.utilization,
     overall_correctness: assessment.undecided ? null : assessment.overall,
     is_correct: assessment.undecided ? null : assessment.passed,
-    reasoning: reasoningOf(assessment, input, mode !== 'any_order'),
+    reasoning: reasoningOf(assessment, { used: input.used, expected: counted(input) }, mode !== 'any_order'),
     missing: assessment.missing,
     extra: assessment.extra,
   };
+}
+
+/** Without the optional calls of tools that were not called: nobody misses them. */
+function counted({ used, expected }: ToolCorrectnessInput): readonly ExpectedCall[] {
+  return expected.filter(({ name, optional }) => !optional || used.some((call) => call.name === name));
 }
 
 type Parts = Pick<ToolAssessment, 'selection' | 'parameters' | 'sequence' | 'utilization' | 'undecided'>;

@@ -23,6 +23,7 @@ const withTool = {
   agentic: { tools_used: [{ tool_name: 'calc', parameters: { a: 5, b: 3 } }] },
   ground_truth_agentic: { expected_tools: [{ tool_name: 'calc', parameters: { a: 5, b: 4 } }] },
 };
+const OPTIONAL = { tool_name: 'round', optional: true };
 const dataset = (session_id: string, ...conversation: readonly object[]) => ({
   session_id,
   assistant_id: 'agent',
@@ -163,6 +164,37 @@ describe('settings', () => {
   });
 
   test.each([
+    // One of one correct: the posterior is Beta(a + 1, b), whose mean is (a + 1) / (a + 1 + b).
+    ['uniform', 2 / 3],
+    ['1,1', 2 / 3],
+    ['Jeffreys', 0.75],
+    [' 3 , 1 ', 0.8],
+    ['0.5,2.5', 0.375],
+  ])('--prior %s', async (prior, mean) => {
+    const path = await file('prior.json', dataset('s1', right));
+
+    const { stdout } = await run(path, '--k', '1', '--format', 'json', '--prior', prior);
+
+    const { conversations, summary } = JSON.parse(stdout) as {
+      readonly conversations: readonly AgenticMetric[];
+      readonly summary: AgenticSummary;
+    };
+    expect(conversations[0]?.pass_pow_k).toBeCloseTo(mean, 12);
+    expect(summary.conversations_as_trials.pass_pow_k).toBeCloseTo(mean, 12);
+  });
+
+  test('an optional call that was not made is no fault', async () => {
+    const truth = { expected_tools: [{ tool_name: 'calc', parameters: { a: 5, b: 3 } }, OPTIONAL] };
+    const path = await file('optional.json', dataset('s1', { ...withTool, ground_truth_agentic: truth }));
+
+    const { stdout } = await run(path, '--format', 'jsonl');
+
+    const metric = JSON.parse(stdout) as AgenticMetric;
+    expect(metric.is_fully_correct).toBe(true);
+    expect(metric.tool_correctness_scores[0]).toMatchObject({ is_correct: true, missing: [], extra: [] });
+  });
+
+  test.each([
     [['--k', '0'], 'k must be a whole number >= 1, got 0'],
     [['--k', 'three'], '--k: a number expected, got "three"'],
     [['--threshold', '2'], 'threshold must be 0..1, got 2'],
@@ -170,6 +202,13 @@ describe('settings', () => {
     [['--tool-weights', 'selection'], '--tool-weights: part=number expected, got "selection"'],
     [['--ci-level', '1'], '--ci-level must be > 0 and < 1, got 1'],
     [['--mode', 'frequentist', '--ci-level', '0.9'], '--ci-level needs --mode bayesian'],
+    [['--prior', '1'], '--prior must be a,b with two numbers > 0, uniform or jeffreys, got "1"'],
+    [['--prior', '1,0'], 'with two numbers > 0'],
+    [['--prior', '1,,1'], 'with two numbers > 0'],
+    [['--prior', 'Infinity,1'], 'with two numbers > 0'],
+    [['--prior', 'constructor'], 'uniform or jeffreys'],
+    [['--mode', 'frequentist', '--prior', '1,1'], '--prior needs --mode bayesian'],
+    [['--compat', 'gaussia', '--prior', '1,1'], '--prior needs --mode bayesian'],
     [['--fail-under', 'arguments=1'], 'needs a judge or schemas'],
     [['--format', 'xml'], 'Allowed choices are table, json, jsonl, junit'],
   ])('%j is wrong use', async (args, message) => {

@@ -20,6 +20,7 @@ test('has a default for every key', () => {
   expect(config.receive.http).toMatchObject({ host: '127.0.0.1', port: 4318, tokens: [] });
   expect(config.assemble).toMatchObject({ quietMs: 5000, lateMs: 15_000, orphanMs: 600_000, maxTurnMs: 3_600_000 });
   expect(config.store).toMatchObject({ url: 'embedded', database: 'tracegrade' });
+  expect(config.score).toMatchObject({ expectations: [], expectationsReloadMs: 5000 });
   expect(config.estimate).toEqual({ k: [1, 3, 5, 10], prior: { a: 1, b: 1 }, level: 0.95 });
 });
 

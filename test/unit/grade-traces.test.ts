@@ -33,10 +33,18 @@ test('compares with the ground truth of datasets, under the options given', () =
 
   expect(expected).toHaveLength(1);
   expect(toolsScore([dataset(expected)])).toMatchObject({ kind: 'scored', value: 1, passed: true });
-  // selection 1/2, parameters 1/2, sequence 1/2
+  // selection 1/2, parameters 1/2, sequence 1/2, and the answer states the result: (3 x 1/2 + 1) / 4
   const two = dataset([...expected, { tool_name: 'another' }]);
-  expect(toolsScore([two])).toMatchObject({ value: 0.5, passed: false });
-  expect(toolsScore([two], 0.5)).toMatchObject({ value: 0.5, passed: true });
+  expect(toolsScore([two])).toMatchObject({ value: 0.625, passed: false });
+  expect(toolsScore([two], 0.5)).toMatchObject({ value: 0.625, passed: true });
+});
+
+test('names the turns of datasets that no interaction fits', () => {
+  const dataset = { session_id: 's', conversation: [{ qa_id: 'q', query: 'Nobody asked this?' }] };
+
+  expect(gradeTraces([json], { datasets: [{ place: 'truth', dataset }] }).unmatched).toEqual([
+    { place: 'truth conversation[0]', conversationId: 's', caseId: 'q' },
+  ]);
 });
 
 test('says what it cannot read, and grades the rest', () => {

@@ -62,7 +62,8 @@ export function scoreArguments(interaction: Interaction, policy: ScoringPolicy):
 function judgeByRules(calls: readonly ToolCall[]): readonly CallVerdict[] {
   const failures = new Map<string, ToolCall[]>();
   return calls.map((call) => {
-    const key = callKey(call);
+    // Without a failure so far there is nothing to find, and nothing to remember of a call that did not fail.
+    const key = failures.size > 0 || call.failed ? callKey(call) : null;
     const earlier = key === null ? [] : (failures.get(key) ?? []);
     const verdict = judgeCall(call, earlier);
     if (key !== null) remember(failures, key, call);

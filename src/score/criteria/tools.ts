@@ -1,14 +1,17 @@
 import type { Expectation, ExpectedCall } from '../../model/expectation.js';
 import type { Interaction, ToolCall } from '../../model/interaction.js';
+import { saysCut } from '../../model/json-text.js';
 import type { Json } from '../../model/json.js';
 import type { Score } from '../../model/score.js';
 import { comparisonOf, differingKeys } from '../argument-match.js';
 import type { MadeCall, ToolAssessment, ToolRules } from '../assess-tools.js';
-import { assessTools } from '../assess-tools.js';
+import { assessTools, withResultsUsed } from '../assess-tools.js';
 import { partialFlag, waitsForPerson } from '../coverage.js';
 import { abstain, brief, briefly, decided } from '../make-score.js';
 import type { ScoringPolicy } from '../policy.js';
 import { UNNAMED } from '../tool-correctness.js';
+import type { ResultUse } from '../utilization.js';
+import { resultUses } from '../utilization.js';
 import { violationsOf } from './policy.js';
 
 /**
@@ -16,7 +19,8 @@ import { violationsOf } from './policy.js';
  *
  * Details: `selection`, `parameters`, `sequence`, `utilization` (0..1, null: does not apply), `missing` and `extra`
  * (how many calls) with `missing_tools` and `extra_tools` (their names, as often as they occur), `mode`, and `matches` (per expected call: the position of the made
- * call, its similarity, the keys that differ).
+ * call, its similarity, the keys that differ). Where the ground truth does not say whether the results were used,
+ * `result_uses` says what a rule can tell of each call (`ResultUse`); utilization is then 1 or does not apply.
  *
  * What was not captured is never wrong. An interaction recorded in part abstains, unless something forbidden was done;
  * one whose tool calls were not all captured abstains when calls are missing; so does one in which arguments that were
@@ -24,8 +28,8 @@ import { violationsOf } from './policy.js';
  */
 export function scoreTools(interaction: Interaction, expectation: Expectation | null, policy: ScoringPolicy): Score {
   if (!policy.enabled.tools) return abstain('tools', 'disabled', 'switched off');
-  const stated = expectation?.tools;
-  if (stated === undefined) {
+  const expected = expectation?.tools;
+  if (expected === undefined) {
     const unreadable = expectation?.unreadable?.includes('tools') ?? false;
     const why = unreadable ? 'the expected tools cannot be read' : 'nobody said which tools are expected';
     return abstain('tools', 'no_expectation', why);
@@ -33,13 +37,17 @@ export function scoreTools(interaction: Interaction, expectation: Expectation | 
 
   const calls = interaction.toolCalls.filter((call) => policy.tools.owners === 'all' || call.byRoot);
   const made = calls.map(madeCall);
-  const expected = withoutUnmadeOptional(stated, made);
   const mode = expectation?.mode ?? policy.tools.mode;
   const match = expectation?.argumentsMatch ?? policy.tools.arguments.match;
   const rules: ToolRules = { ...policy.tools, mode, arguments: { ...policy.tools.arguments, match } };
-  const assessment = assessTools(made, expected, rules, expectation?.resultsUsed);
+  const stated = assessTools(made, expected, rules, expectation?.resultsUsed);
+  const uses = stated.utilization === null ? usesOf(interaction, calls, policy) : [];
+  const assessment = uses.includes('used') ? withResultsUsed(stated, rules) : stated;
   const differing = differingOf(assessment, made, expected, rules);
-  const details = detailsOf(assessment, calls, mode, differing);
+  const details = {
+    ...detailsOf(assessment, calls, mode, differing),
+    ...(uses.length > 0 ? { result_uses: uses } : {}),
+  };
 
   const part = partialFlag(interaction);
   if (part !== undefined) {
@@ -68,18 +76,12 @@ export function scoreTools(interaction: Interaction, expectation: Expectation | 
   return decided('tools', assessment.overall, assessment.passed, reasonOf(assessment, calls, mode, differing), details);
 }
 
-/** An optional call counts where there is a call left that may be it; where there is none, nobody misses it. */
-function withoutUnmadeOptional(expected: readonly ExpectedCall[], made: readonly MadeCall[]): readonly ExpectedCall[] {
-  if (!expected.some((call) => call.optional)) return expected;
-  const left = new Map<string, number>();
-  for (const { name } of made) left.set(name, (left.get(name) ?? 0) + 1);
-  for (const { name, optional } of expected) if (!optional) left.set(name, (left.get(name) ?? 0) - 1);
-  return expected.filter(({ name, optional }) => {
-    if (!optional) return true;
-    const some = left.get(name) ?? 0;
-    left.set(name, some - 1);
-    return some > 0;
-  });
+/** By rule, where the ground truth does not say whether the results were used. */
+function usesOf(interaction: Interaction, calls: readonly ToolCall[], { tools }: ScoringPolicy): readonly ResultUse[] {
+  if (!tools.utilizationByRule || tools.weights.utilization === 0) return [];
+  const { query, answer, coverage } = interaction;
+  const answerIsWhole = answer !== null && !coverage.includes('answer_truncated') && !saysCut(answer);
+  return resultUses(calls, { query, answer, answerIsWhole });
 }
 
 function madeCall(call: ToolCall): MadeCall {

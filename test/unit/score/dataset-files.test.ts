@@ -1,8 +1,8 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { readDatasetFile } from '../../../src/score/dataset-files.js';
+import { datasetFilesIn, readDatasetFile, readDatasetPaths } from '../../../src/score/dataset-files.js';
 
 let folder: string;
 
@@ -55,9 +55,26 @@ test('a line end of Windows, and no line end at the end', async () => {
   });
 });
 
-test('a file that cannot be read is a fault', async () => {
+test('a file that cannot be read is a fault with the code of the system', async () => {
   expect((await readDatasetFile(join(folder, 'none.jsonl'))).faults).toEqual([
-    { place: join(folder, 'none.jsonl'), problem: 'cannot be read: ENOENT' },
+    { place: join(folder, 'none.jsonl'), problem: 'cannot be read: ENOENT', code: 'ENOENT' },
   ]);
-  expect((await readDatasetFile(folder)).faults).toEqual([{ place: folder, problem: 'cannot be read: EISDIR' }]);
+  expect((await readDatasetFile(folder)).faults).toEqual([
+    { place: folder, problem: 'cannot be read: EISDIR', code: 'EISDIR' },
+  ]);
+});
+
+test('a directory stands for the dataset files in it, in order of name', async () => {
+  const directory = join(folder, 'truth');
+  await mkdir(directory);
+  for (const name of ['b.jsonl', 'a.json', 'c.NDJSON', '.hidden.json', 'notes.txt', 'a.json.bak']) {
+    await writeFile(join(directory, name), JSON.stringify(dataset(name)));
+  }
+
+  expect((await datasetFilesIn(directory))?.map((path) => basename(path))).toEqual(['a.json', 'b.jsonl', 'c.NDJSON']);
+  expect(await datasetFilesIn(join(directory, 'a.json'))).toBeNull();
+  expect(await datasetFilesIn(join(directory, 'none'))).toBeNull();
+  const { turns, faults } = await readDatasetPaths([directory, join(directory, 'a.json')]);
+  expect(faults).toEqual([]);
+  expect(turns.map(({ caseId }) => caseId)).toEqual(['a.json', 'b.jsonl', 'c.NDJSON']);
 });

@@ -90,6 +90,14 @@ describe('a dataset in the shape of the public docs', () => {
     });
   });
 
+  test('a call may be optional', () => {
+    const tools = [tool({ optional: true }), tool({ optional: false }), tool({ optional: null })];
+    const { turns, faults } = parse(dataset({ expected_tools: tools }));
+
+    expect(faults).toEqual([]);
+    expect(turns[0]?.expectation.tools?.map(({ optional }) => optional)).toEqual([true, undefined, undefined]);
+  });
+
   test('a list of datasets, a number as session id, and a key __proto__ are read', () => {
     const text = `\uFEFF[${JSON.stringify(dataset(null, {}, { session_id: 7 }))}, ${JSON.stringify(
       dataset({ expected_tools: [tool({ parameters: { X: 1 } })] }),
@@ -138,6 +146,11 @@ describe('faults name the place and what was meant; the other turns are kept', (
       'parameters that are no object',
       { expected_tools: [{ tool_name: 'a', parameters: [1] }] },
       { place: `${HERE}.expected_tools[0].parameters`, problem: 'an object expected' },
+    ],
+    [
+      'text for whether a call is optional',
+      { expected_tools: [{ tool_name: 'a', optional: 'yes' }] },
+      { place: `${HERE}.expected_tools[0].optional`, problem: 'expected boolean, received string' },
     ],
     [
       'text for a boolean',

@@ -57,11 +57,7 @@ describe('several turns fit', () => {
   test('with different ground truth: nothing is guessed', () => {
     const index = buildExpectationIndex([turn('a', { query: QUERY }), turn('b', { query: QUERY })]);
 
-    expect(index.match(interaction())).toEqual({
-      kind: 'ambiguous',
-      by: 'query',
-      places: ['data.json a', 'data.json b'],
-    });
+    expect(index.match(interaction())).toEqual({ kind: 'ambiguous', by: 'query', turns: index.turns });
   });
 
   test('with the same ground truth: it is the ground truth', () => {

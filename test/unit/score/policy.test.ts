@@ -13,6 +13,7 @@ describe('the hash of a policy', () => {
     { tools: { weights: { selection: 1, parameters: 1, sequence: 1, utilization: 0 } } },
     { tools: { mode: 'any_order' } },
     { tools: { owners: 'root' } },
+    { tools: { utilizationByRule: false } },
     { tools: { arguments: { match: 'subset' } } },
     { tools: { arguments: { coerce: true } } },
     { tools: { arguments: { overrides: { search: { match: 'ignore' } } } } },

@@ -238,3 +238,49 @@ describe('modes', () => {
     expect(run(interaction([weather()]), once)).toMatchObject({ outcome: 1, utilization: null });
   });
 });
+
+describe('utilization by rule, where the ground truth does not say', () => {
+  const used = interaction([weather({ result: { temperature: 14 } })]);
+  const wrongCity = interaction([
+    weather({ arguments: { ...LINDHOLM, city: 'Sjoberg' }, result: { temperature: 14 } }),
+  ]);
+
+  test('a result whose value the answer states is used', () => {
+    expect(run(used, once)).toMatchObject({ outcome: 1, passed: true, utilization: 1, result_uses: ['used'] });
+    // selection 1, parameters 1/2, sequence 1, utilization 1
+    expect(run(wrongCity, once)).toMatchObject({ outcome: 3.5 / 4, passed: false });
+  });
+
+  test('a result that the answer does not state is held against nobody', () => {
+    const silent = interaction([weather({ result: { temperature: 14 } })], { answer: 'I do not know.' });
+
+    expect(run(silent, once)).toMatchObject({
+      outcome: 1,
+      passed: true,
+      utilization: null,
+      result_uses: ['not_stated'],
+    });
+  });
+
+  test('what the ground truth says goes before it', () => {
+    const found = run(used, { ...once, resultsUsed: false });
+
+    expect(found).toMatchObject({ outcome: 0.75, utilization: 0 });
+    expect(found).not.toHaveProperty('result_uses');
+  });
+
+  test('it never lifts a value to the threshold, nor makes one', () => {
+    // without it (1 + 1/2 + 1) / 3 = 0.833, with it 0.875
+    expect(run(wrongCity, once, { tools: { threshold: 0.85 } })).toMatchObject({ passed: false, utilization: null });
+    expect(run(wrongCity, once, { tools: { threshold: 0.8 } })).toMatchObject({ passed: true, outcome: 0.875 });
+    const alone = { selection: 0, parameters: 0, sequence: 0, utilization: 1 };
+    expect(run(used, once, { tools: { weights: alone } }).outcome).toBe('not_captured');
+  });
+
+  test('it can be switched off, and is where its part has no weight', () => {
+    const unweighted = { selection: 1, parameters: 1, sequence: 1, utilization: 0 };
+
+    expect(run(used, once, { tools: { utilizationByRule: false } })).toMatchObject({ outcome: 1, utilization: null });
+    expect(run(used, once, { tools: { weights: unweighted } })).not.toHaveProperty('result_uses');
+  });
+});
