@@ -55,13 +55,16 @@ export interface AgentIdentity {
 const RUN_SUFFIX = /\.(?:run|workflow|kickoff)$/;
 const UNKNOWN_SERVICE = 'unknown_service';
 
-/** The agent that a turn is filed under: the root's, else the first that ran; never one that runs inside a tool. */
+/**
+ * The agent that a turn is filed under: the root's, else the first that ran; never one that runs inside a tool. A name
+ * that only the resource has is the service's.
+ */
 export function agentOfTurn(turn: Turn, tree: TurnTree): AgentIdentity {
-  const recorded = bestText(
+  const recorded = bestOf(
     turn.spans.filter((span) => !tree.underTool(span)),
     'agentName',
   );
-  if (recorded !== null) return { name: recorded, captured: true };
+  if (recorded !== undefined) return { name: recorded.value, captured: recorded.rank < RESOURCE_RANK };
   const root = turn.root;
   if (root !== null && (root.kind === 'agent' || root.kind === 'workflow')) {
     const name = root.span.name.replace(RUN_SUFFIX, '').trim();
@@ -71,9 +74,11 @@ export function agentOfTurn(turn: Turn, tree: TurnTree): AgentIdentity {
   return { name: typeof service === 'string' && service !== '' ? service : UNKNOWN_SERVICE, captured: false };
 }
 
-/** The name of an agent's span. */
+/** The name of an agent's span: its own, not the service's, which it may share with the agent that called it. */
 export function agentNameOf(agent: AgentSpan): string | null {
-  return agent.read('agentName')?.value ?? (agent.span.name.replace(RUN_SUFFIX, '').trim() || null);
+  const recorded = agent.read('agentName');
+  if (recorded !== undefined && recorded.rank < RESOURCE_RANK) return recorded.value;
+  return agent.span.name.replace(RUN_SUFFIX, '').trim() || null;
 }
 
 /** The model that answered; else one that was asked, else what the spans of agents say. */

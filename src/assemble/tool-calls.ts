@@ -122,7 +122,9 @@ function resolve(entry: Made, interrupted: boolean, position: number, owner: str
     startedAtMs: started === undefined ? null : milliseconds(started),
     endedAtMs: ended === 0n ? null : milliseconds(ended),
     offer,
-    providerExecuted: call?.parts.some((part) => part.providerExecuted) ?? false,
+    providerExecuted:
+      call?.parts.some((part) => part.providerExecuted) === true ||
+      runs.some((run) => run.spans.some((span) => span.read('toolByProvider')?.value === true)),
   };
 }
 

@@ -43,13 +43,14 @@ const CITIES = ['Oslo', 'Lima', 'Porto', 'Quito', 'Turin', 'Kyoto', 'Bergen', 'G
 
 const pick = (list: readonly string[], i: number): string => list[i % list.length] as string;
 
-/** `count` conversations an agent, in the order in which they happened. */
-export function demoConversations(count: number): readonly DemoConversation[] {
-  const conversations: DemoConversation[] = [];
-  for (let i = 0; i < count; i++) {
-    conversations.push(weatherConversation(i), orderConversation(i), travelConversation(i));
-  }
-  return conversations;
+const SCRIPTS = [weatherConversation, orderConversation, travelConversation];
+
+export const DEMO_AGENTS = SCRIPTS.length;
+
+/** The n-th conversation in the order in which they happen, from 0 on; the agents take turns. */
+export function demoConversation(n: number): DemoConversation {
+  const script = SCRIPTS[n % DEMO_AGENTS] as (i: number) => DemoConversation;
+  return script(Math.floor(n / DEMO_AGENTS));
 }
 
 /** Reliable: one slip in forty, a unit that nobody asked for. */

@@ -8,10 +8,13 @@ import type { Graded } from '../model/graded.js';
 import type { Store } from '../store/clickhouse.js';
 import { interactionFromRow, verdictFromRow } from '../store/rows.js';
 import { withCommonOptions, type RegisterCommand } from './command.js';
-import { demoConversations, emitConversation } from './demo-agents.js';
+import { DEMO_AGENTS, demoConversation } from './demo-agents.js';
+import { startDemoSender, type DemoSender } from './demo-sender.js';
+import { stay } from './demo-stay.js';
 import { CommandError, ExitStatus } from './exit-status.js';
 import type { Io } from './io.js';
 import { loadConfig, type CommonOptions } from './load-config.js';
+import { queryLine } from './own-command.js';
 import { createProgress } from './progress.js';
 import { endWorker, runWorker } from './run-worker.js';
 import { seriesReports, seriesTable } from './series-report.js';
@@ -20,6 +23,7 @@ import { verdictTable } from './verdict-table.js';
 interface DemoOptions extends CommonOptions {
   readonly conversations: number;
   readonly keep?: string;
+  readonly stay?: boolean;
 }
 
 /** Rows shown of the hundreds graded: first the wrong ones, they are what one looks for. */
@@ -36,6 +40,7 @@ export const demoCommand: RegisterCommand = (program, io, done) => {
     )
     .option('--conversations <n>', 'conversations of each agent', positiveInteger, 60)
     .option('--keep <dir>', 'keep the data in this directory, to query it afterwards (default: it is thrown away)')
+    .option('--stay', 'keep the worker running, and a conversation arriving every few seconds, until Ctrl-C')
     .action(async (options: DemoOptions) => done(await runDemo(options, io)));
   withCommonOptions(command);
 };
@@ -61,25 +66,35 @@ async function runDemo(options: DemoOptions, io: Io): Promise<ExitStatus> {
   try {
     const worker = await runWorker(config, io);
     try {
-      const progress = createProgress(io.stderr, io.nowMs);
-      await sendConversations(options.conversations, `http://127.0.0.1:${worker.port}/v1/traces`, io, (sent, all) =>
-        progress.update(`${sent} of ${all} conversations sent`),
-      );
-      progress.update('grading');
-      await worker.whenIdle();
-      progress.done();
-      await report(worker.store, config, io);
+      const sender = await startDemoSender(`http://127.0.0.1:${worker.port}/v1/traces`);
+      try {
+        const progress = createProgress(io.stderr, io.nowMs);
+        const conversations = DEMO_AGENTS * options.conversations;
+        await sendConversations(conversations, sender, io, (sent) =>
+          progress.update(`${sent} of ${conversations} conversations sent`),
+        );
+        progress.update('grading');
+        await worker.whenIdle();
+        progress.done();
+        await report(worker.store, config, io);
+        if (options.stay === true) await stay(worker, { dataDir, sender, from: conversations }, io);
+      } finally {
+        await sender.stop();
+      }
     } finally {
       await endWorker(worker, config);
     }
   } finally {
     if (options.keep === undefined) await rm(dataDir, { recursive: true, force: true });
   }
-  if (options.keep === undefined) {
-    io.stdout.write('\nNext: tracegrade score FILE..., or tracegrade start for agents of your own (see --help).\n');
-  } else {
+  if (options.keep !== undefined) {
     io.stdout.write(
-      `\nThe data is in ${dataDir}:\n  tracegrade query --set dataDir=${dataDir} "SELECT * FROM scores_current LIMIT 5"\n`,
+      `\nThe data is in ${dataDir}:\n  ${queryLine(dataDir, 'SELECT * FROM scores_current LIMIT 5', io)}\n`,
+    );
+  } else if (options.stay !== true) {
+    io.stdout.write(
+      '\nNext: tracegrade demo --stay to look around, tracegrade score FILE..., or tracegrade start for agents of your ' +
+        'own (see --help).\n',
     );
   }
   return ExitStatus.done;
@@ -100,48 +115,23 @@ const DEMO_SETTINGS = [
   'telemetry.logLevel=warn',
 ];
 
+/** They happened one a minute until now, so that panels by time have something to show. */
 async function sendConversations(
   count: number,
-  url: string,
+  sender: DemoSender,
   io: Io,
-  onSent: (sent: number, all: number) => void,
+  onSent: (sent: number) => void,
 ): Promise<void> {
-  // Loaded here because they take longer than the rest of the program to start.
-  const [{ NodeSDK, resources, tracing }, { OTLPTraceExporter }] = await Promise.all([
-    import('@opentelemetry/sdk-node'),
-    import('@opentelemetry/exporter-trace-otlp-http'),
-  ]);
-  const { trace } = await import('@opentelemetry/api');
-  const processor = new tracing.BatchSpanProcessor(new OTLPTraceExporter({ url }), {
-    maxQueueSize: 100_000,
-    maxExportBatchSize: 512,
-    scheduledDelayMillis: 50,
-  });
-  const sdk = new NodeSDK({
-    autoDetectResources: false,
-    resource: resources.resourceFromAttributes({
-      'service.name': 'tracegrade-demo',
-      'deployment.environment.name': 'demo',
-    }),
-    spanProcessors: [processor],
-    metricReaders: [],
-    logRecordProcessors: [],
-    instrumentations: [],
-  });
-  sdk.start();
-  const tracer = trace.getTracer('tracegrade-demo-agents');
-  const conversations = demoConversations(count);
-  // They happened one a minute until now, so that panels by time have something to show.
-  let startMs = io.nowMs() - conversations.length * 60_000;
-  for (const [index, conversation] of conversations.entries()) {
-    await emitConversation(conversation, startMs, tracer);
-    startMs += 60_000;
-    if (index % 100 === 99) {
-      await processor.forceFlush();
-      onSent(index + 1, conversations.length);
+  const startMs = io.nowMs() - count * 60_000;
+  for (let n = 0; n < count; n += 1) {
+    if (io.stop.aborted) throw new CommandError('interrupted', ExitStatus.usage);
+    await sender.send(demoConversation(n), startMs + n * 60_000);
+    if (n % 100 === 99) {
+      await sender.flush();
+      onSent(n + 1);
     }
   }
-  await sdk.shutdown();
+  await sender.flush();
 }
 
 async function report(store: Store, config: Config, io: Io): Promise<void> {

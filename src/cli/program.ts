@@ -1,4 +1,5 @@
 import { Command, CommanderError } from 'commander';
+import { completionCommand } from './completion.js';
 import { demoCommand } from './demo.js';
 import { evaluateCommand } from './evaluate.js';
 import { CommandError, ExitStatus } from './exit-status.js';
@@ -31,7 +32,15 @@ Examples:
 
 Exit status: 0 done, 1 a gate was missed, 2 wrong use or configuration, 3 some input unreadable, 4 a peer out of reach.`,
     );
-  for (const register of [startCommand, scoreCommand, evaluateCommand, queryCommand, migrateCommand, demoCommand])
+  for (const register of [
+    startCommand,
+    scoreCommand,
+    evaluateCommand,
+    queryCommand,
+    migrateCommand,
+    demoCommand,
+    completionCommand,
+  ])
     register(program, io, done);
   for (const command of [program, ...program.commands]) {
     command.exitOverride().configureOutput({

@@ -55,6 +55,8 @@ export interface SpanFacts {
   readonly toolArguments: RecordedArguments;
   readonly toolResult: Json;
   readonly toolFailure: ToolFailure;
+  /** The model's provider carried the tool out itself; only `true` is ever given. */
+  readonly toolByProvider: boolean;
   readonly toolDefinitions: readonly ToolDefinition[];
   /** Agents between which control passes; on spans of kind `handoff`. */
   readonly handoff: { readonly from: string | null; readonly to: string | null };

@@ -1,7 +1,10 @@
+import { join } from 'node:path';
 import { benchDecode } from './decode.js';
+import { benchEndToEnd } from './end-to-end.js';
 import { benchEstimate } from './estimate.js';
 import { benchPipeline } from './pipeline.js';
-import { benchToolCorrectness } from './tool-correctness.js';
+import { MEASURED_BEFORE, measurePython } from './python-reference.js';
+import { benchToolCorrectness, toolWorkloads, type ToolWorkload } from './tool-correctness.js';
 
 const SPANS = 60_000;
 
@@ -41,9 +44,36 @@ for (const row of await benchPipeline(SPANS)) {
   );
 }
 
-console.log('\nTool correctness, calls of three arguments.\n');
-line('', 'calls', 'us');
-for (const row of benchToolCorrectness()) line(row.workload, row.calls, rounded(row.micros, 2));
+console.log('\nA worker in its own process: OTLP/HTTP, spool, verdicts, rows in the embedded engine.\n');
+line('', 'spans/s', 'CPU s/1M spans', '', 'MB peak');
+for (const row of await benchEndToEnd(2 * SPANS)) {
+  const cpu = rounded((row.cpuSeconds / row.spans) * 1e6, 1);
+  line(row.name, Math.round(row.spans / row.seconds), cpu, '', Math.round(row.peakRss / 1e6));
+}
 
-console.log('\nEstimates with intervals: closed form beside 5000 draws.\n');
-console.log(benchEstimate());
+const workloads = toolWorkloads();
+const python = process.argv.indexOf('--python');
+const script = join(import.meta.dirname, '../../../../test/bench/python-reference.py');
+const reference =
+  python < 0 ? MEASURED_BEFORE : measurePython(process.argv[python + 1] ?? 'python3', script, workloads);
+const cell = (value: number | null) => (value === null ? '-' : rounded(value));
+
+console.log('\nTool correctness, calls of three arguments; CPU us for one evaluation, medians.');
+console.log(`Python: ${reference.source}.\n`);
+line('', 'calls', 'us', 'Gaussia us', 'DeepEval us');
+benchToolCorrectness(workloads).forEach((micros, at) => {
+  const load = workloads[at] as ToolWorkload;
+  const [gaussia, deepeval] = [reference.tools('gaussia', load), reference.tools('deepeval', load)];
+  line(load.workload, load.calls, rounded(micros), cell(gaussia), cell(deepeval));
+});
+
+const estimates = benchEstimate();
+console.log(`\nEstimates with intervals: ${estimates.workload}.\n`);
+line('', 'us a figure', 'x slower');
+line('closed form', rounded(1e6 / estimates.exactPerSecond, 2), 1);
+line('Monte Carlo, the same in JavaScript', rounded(1e6 / estimates.monteCarloPerSecond), rounded(estimates.ratio, 0));
+if (reference.estimateMicros !== null) {
+  const slower = (reference.estimateMicros / 1e6) * estimates.exactPerSecond;
+  line("Monte Carlo, Gaussia's with NumPy", rounded(reference.estimateMicros), rounded(slower, 0));
+}
+console.log(`Largest error of the Monte Carlo: ${rounded(estimates.monteCarloError, 4)}.`);

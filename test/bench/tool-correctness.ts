@@ -1,72 +1,88 @@
-import type { ExpectedCall } from '../../src/model/expectation.js';
-import type { MadeCall } from '../../src/score/assess-tools.js';
+import type { JsonObject } from '../../src/model/json.js';
 import { toolCorrectness } from '../../src/score/tool-correctness.js';
+import { uniform } from '../support/beta-draws.js';
 
-export interface ToolCorrectnessBench {
+interface Call {
+  readonly name: string;
+  readonly arguments: JsonObject;
+  readonly step: number;
+}
+
+/** Calls of three arguments, made and expected. */
+export interface ToolWorkload {
   readonly workload: string;
   readonly calls: number;
-  /** CPU microseconds for one evaluation, garbage collection and all: the best of several rounds. */
-  readonly micros: number;
+  readonly used: readonly Call[];
+  readonly expected: readonly Call[];
+  /** The usual case, of which the reference figures are. */
+  readonly asExpected: boolean;
 }
 
-const ROUNDS = 7;
+const ROUNDS = 15;
+const EVALUATIONS = 5_000;
 
 /**
- * Time of one evaluation of tool correctness for 1, 3 and 10 calls of three arguments: calls of different tools made as
- * expected, the same with one wrong value each, and calls of one tool in the wrong order, right and wrong; only the last
- * need the assignment.
+ * CPU microseconds of one evaluation, garbage collection and all, for each workload: the median of the rounds, which go
+ * from workload to workload in turn, so that what else the machine does meets all of them.
  */
-export function benchToolCorrectness(evaluations = 20_000): readonly ToolCorrectnessBench[] {
-  return [1, 3, 10].flatMap((calls) =>
-    Object.entries(WORKLOADS).map(([workload, build]) => {
-      const input = build(calls);
-      let micros = Infinity;
-      for (let round = 0; round < ROUNDS; round += 1) {
-        const before = process.cpuUsage();
-        for (let i = 0; i < evaluations; i += 1) toolCorrectness(input);
-        const { user, system } = process.cpuUsage(before);
-        micros = Math.min(micros, (user + system) / evaluations);
-      }
-      return { workload, calls, micros };
-    }),
-  );
+export function benchToolCorrectness(workloads: readonly ToolWorkload[]): readonly number[] {
+  const inputs = workloads.map(({ used, expected }) => ({ used, expected, utilization: true }));
+  const times = inputs.map(() => [] as number[]);
+  for (let round = -2; round < ROUNDS; round += 1) {
+    inputs.forEach((input, at) => {
+      const before = process.cpuUsage();
+      for (let i = 0; i < EVALUATIONS; i += 1) toolCorrectness(input);
+      const { user, system } = process.cpuUsage(before);
+      // The first rounds are the compiler's.
+      if (round >= 0) times[at]?.push((user + system) / EVALUATIONS);
+    });
+  }
+  return times.map((of) => of.sort((a, b) => a - b)[ROUNDS >> 1] as number);
 }
 
-interface Input {
-  readonly used: readonly MadeCall[];
-  readonly expected: readonly ExpectedCall[];
-  readonly utilization: boolean;
+/**
+ * 1, 3 and 10 calls: of different tools, as expected and with one wrong value each; of one tool in the wrong order, right
+ * and with a wrong value each, where every pair has to be compared; and of one tool with values at random, where calls
+ * compete for the same partner.
+ */
+export function toolWorkloads(): readonly ToolWorkload[] {
+  const random = uniform(7);
+  const oneOfThree = () => Math.floor(3 * random());
+  const wrong = (call: Call): Call => ({ ...call, arguments: { ...call.arguments, limit: -1 } });
+  const anyValue = (call: Call): Call => ({
+    ...call,
+    arguments: { city: `city ${oneOfThree()}`, unit: `unit ${oneOfThree()}`, limit: oneOfThree() },
+  });
+  return [1, 3, 10].flatMap((calls) => {
+    const different = callsOf(calls, (i) => `tool_${i}`);
+    const same = callsOf(calls, () => 'tool');
+    const load = (workload: string, used: readonly Call[], expected: readonly Call[], asExpected = false) => ({
+      workload,
+      calls,
+      used,
+      expected,
+      asExpected,
+    });
+    return [
+      load(
+        'different tools, as expected',
+        different,
+        callsOf(calls, (i) => `tool_${i}`),
+        true,
+      ),
+      load('different tools, one value wrong each', different.map(wrong), different),
+      load(
+        'one tool, in reverse order',
+        same.toReversed(),
+        callsOf(calls, () => 'tool'),
+      ),
+      load('one tool, in reverse order, one value wrong each', same.map(wrong).reverse(), same),
+      load('one tool, values at random', same.map(anyValue), same.map(anyValue)),
+    ];
+  });
 }
 
-const WORKLOADS: Readonly<Record<string, (calls: number) => Input>> = {
-  'different tools, as expected': (calls) => ({
-    used: madeCalls(calls, (i) => `tool_${i}`),
-    expected: madeCalls(calls, (i) => `tool_${i}`),
-    utilization: true,
-  }),
-  'different tools, one value wrong each': (calls) => ({
-    used: madeCalls(calls, (i) => `tool_${i}`).map((call) => ({
-      ...call,
-      arguments: { ...call.arguments, limit: -1 },
-    })),
-    expected: madeCalls(calls, (i) => `tool_${i}`),
-    utilization: true,
-  }),
-  'one tool, in reverse order': (calls) => ({
-    used: madeCalls(calls, () => 'tool').reverse(),
-    expected: madeCalls(calls, () => 'tool'),
-    utilization: true,
-  }),
-  'one tool, in reverse order, one value wrong each': (calls) => ({
-    used: madeCalls(calls, () => 'tool')
-      .reverse()
-      .map((call) => ({ ...call, arguments: { ...call.arguments, limit: -1 } })),
-    expected: madeCalls(calls, () => 'tool'),
-    utilization: true,
-  }),
-};
-
-function madeCalls(calls: number, name: (i: number) => string) {
+function callsOf(calls: number, name: (i: number) => string): Call[] {
   return Array.from({ length: calls }, (_, i) => ({
     name: name(i),
     arguments: { city: `city ${i}`, unit: 'celsius', limit: i },

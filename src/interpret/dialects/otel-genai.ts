@@ -11,7 +11,7 @@ import { opaqueMessages } from '../opaque.js';
 import { callId } from '../placeholders.js';
 import type { SpanView } from '../span-view.js';
 import { recordedArguments } from '../tool-arguments.js';
-import { readToolDefinitions } from '../tool-definitions.js';
+import { readToolDefinitions, toolDefinitionsAt } from '../tool-definitions.js';
 import {
   CHOICE,
   contentEvent,
@@ -95,6 +95,12 @@ function answerOf(messages: Messages | undefined): RecordedText | undefined {
 const input = (view: SpanView) => view.messages('gen_ai.input.messages', 'user');
 const output = (view: SpanView) => view.messages('gen_ai.output.messages', 'assistant');
 
+/** Has the span the name of its model in the place of an agent's, which has none? */
+export function isNamedForModel(view: SpanView): boolean {
+  const model = view.text('gen_ai.request.model');
+  return model !== undefined && view.span.name === `invoke_agent ${model}`;
+}
+
 /** The first part of a type in the details events of a tool span. */
 function detailPart<T extends MessagePart['type']>(view: SpanView, key: 'input' | 'output', type: T) {
   const messages = view.kind === 'tool' ? detailMessages(view, `gen_ai.${key}.messages`)?.messages : undefined;
@@ -134,7 +140,8 @@ export const otelGenai: Dialect = {
       {
         rank: 1300,
         source: 'span name',
-        read: (view) => /^(?:invoke_agent|agent_run) \[?(.+?)\]?$/.exec(view.span.name)?.[1],
+        read: (view) =>
+          isNamedForModel(view) ? undefined : /^(?:invoke_agent|agent_run) \[?(.+?)\]?$/.exec(view.span.name)?.[1],
       },
     ],
     agentVersion: [textSource(100, 'gen_ai.agent.version')],
@@ -302,7 +309,7 @@ export const otelGenai: Dialect = {
         source: 'gen_ai.tool.definitions',
         keys: ['gen_ai.tool.definitions', 'gen_ai.tool.definitions.'],
         read: (view) => {
-          const definitions = readToolDefinitions(view.get('gen_ai.tool.definitions'));
+          const definitions = toolDefinitionsAt(view.span.attributes, 'gen_ai.tool.definitions');
           return definitions.length > 0 || view.has('gen_ai.tool.definitions') ? definitions : indexedDefinitions(view);
         },
       },
@@ -311,7 +318,7 @@ export const otelGenai: Dialect = {
         source: 'gen_ai.agent.tools',
         keys: ['gen_ai.agent.tools'],
         read: (view) => {
-          const definitions = readToolDefinitions(view.get('gen_ai.agent.tools'));
+          const definitions = toolDefinitionsAt(view.span.attributes, 'gen_ai.agent.tools');
           return definitions.length === 0 ? undefined : definitions;
         },
       },

@@ -21,6 +21,7 @@ import {
   stopReason,
   summedUpAnswer,
 } from './vercel-ai-messages.js';
+import { isNamedForModel } from './otel-genai.js';
 import {
   attachedExpectation,
   attachedText,
@@ -112,13 +113,14 @@ export const vercelAi: Dialect = {
       },
       ...attachedSources<'agentName'>(520, ['agentname', 'agent']),
       {
-        // `ai.generateText`, the span's name, is nobody's; it would file all agents without a functionId as one.
+        // Without a functionId the span's name is the operation, in v7 with the model, and no agent's.
         rank: RESOURCE_RANK,
         source: 'resource service.name',
-        keys: ['service.name'],
-        on: 'resource',
+        keys: ['ai.operationId', 'gen_ai.request.model'],
         read: (view) =>
-          view.kind === 'agent' && view.has('ai.operationId') ? view.resourceText('service.name') : undefined,
+          view.kind === 'agent' && (view.has('ai.operationId') || isNamedForModel(view))
+            ? (view.resourceText('service.name') ?? 'unknown_service')
+            : undefined,
       },
     ],
     agentVersion: attachedSources(510, ['agentversion', 'version']),
@@ -195,6 +197,16 @@ export const vercelAi: Dialect = {
     ],
     toolResult: [{ rank: 200, source: 'ai.toolCall.result', keys: ['ai.toolCall.result'], read: toolResult }],
     toolFailure: [{ rank: 800, source: 'ai.toolCall.result', keys: ['ai.toolCall.result'], read: returnedError }],
+    toolByProvider: [
+      {
+        // Of v7, which says it nowhere else. Other instrumentations call the tools of MCP servers so.
+        rank: 100,
+        source: 'gen_ai.tool.type',
+        keys: ['gen_ai.tool.type'],
+        read: (view) =>
+          view.span.scope.name === 'gen_ai' && view.text('gen_ai.tool.type') === 'extension' ? true : undefined,
+      },
+    ],
     toolDefinitions: [{ rank: 300, source: 'ai.prompt.tools', keys: ['ai.prompt.tools'], read: offeredTools }],
     caseId: attachedSources(500, CASE_ID),
     dataset: attachedSources(500, DATASET),

@@ -158,6 +158,32 @@ describe('a run', () => {
     expect(named({ ...bare, 'operation.name': 'ai.generateText help desk' }).assistantId).toBe('help desk');
     expect(named({ ...bare, 'ai.telemetry.metadata.agent': 'helper' }).assistantId).toBe('helper');
     expect(named({ ...bare, 'operation.name': 'ai.generateText' }).assistantId).toBe('test-service');
+    expect(named({ ...bare, 'ai.telemetry.functionId': 'helpdesk' }).coverage).not.toContain('agent_not_captured');
+    expect(named(bare).coverage).toContain('agent_not_captured');
+  });
+
+  test('of v7 without a functionId is filed under the service, not under the model that its name has', () => {
+    const named = (attributes: Attributes) =>
+      only({
+        id: 'r',
+        name: 'invoke_agent gpt-5',
+        end: 50,
+        scope: 'gen_ai',
+        attributes: {
+          'gen_ai.operation.name': 'invoke_agent',
+          'gen_ai.request.model': 'gpt-5',
+          'gen_ai.output.messages': json([{ role: 'assistant', parts: [{ type: 'text', content: 'x' }] }]),
+          ...attributes,
+        },
+      });
+    const [unnamed, helpdesk, same] = [{}, { 'gen_ai.agent.name': 'helpdesk' }, { 'gen_ai.agent.name': 'gpt-5' }].map(
+      named,
+    );
+
+    expect(unnamed).toMatchObject({ assistantId: 'test-service' });
+    expect(unnamed?.coverage).toContain('agent_not_captured');
+    expect([helpdesk?.assistantId, same?.assistantId]).toEqual(['helpdesk', 'gpt-5']);
+    expect(same?.coverage).not.toContain('agent_not_captured');
   });
 
   test('falls back to the last model call when the client left before the run had its text', () => {
@@ -429,6 +455,33 @@ describe('a tool call', () => {
 
     expect(answers.map(({ answer }) => answer)).toEqual(['It rains.', 'It rains.']);
     expect(answers.flatMap(({ toolCalls }) => toolCalls.map((each) => each.providerExecuted))).toEqual([true, true]);
+  });
+
+  test.each([
+    ['gen_ai', 'extension', true],
+    ['gen_ai', 'function', false],
+    // Others call the tools of MCP servers so, which the application runs.
+    ['other', 'extension', false],
+  ])('of v7 is the provider’s where its span says so: scope %s, type %s', (scope, type, providerExecuted) => {
+    const operationName = (name: string) => ({ 'gen_ai.operation.name': name });
+    const interaction = only(
+      { id: 'r', name: 'invoke_agent m', end: 200, scope, attributes: operationName('invoke_agent') },
+      {
+        id: 't1',
+        parent: 'r',
+        name: 'execute_tool web_search',
+        scope,
+        attributes: {
+          ...operationName('execute_tool'),
+          'gen_ai.tool.name': 'web_search',
+          'gen_ai.tool.call.id': 'p1',
+          'gen_ai.tool.type': type,
+          'gen_ai.tool.call.arguments': '{}',
+        },
+      },
+    );
+
+    expect(interaction.toolCalls).toMatchObject([{ name: 'web_search', providerExecuted }]);
   });
 
   test('of a tool that the provider only defines is asked of the application', () => {

@@ -1,0 +1,72 @@
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterEach, expect, test } from 'vitest';
+
+const run = promisify(execFile);
+
+let end: (() => void) | undefined;
+
+afterEach(() => end?.());
+
+/** `tracegrade demo --stay ARGS` as a process of its own, once it has said what can be done with it. */
+async function stayingDemo(...args: readonly string[]) {
+  const child = spawn(process.execPath, ['dist/main.js', 'demo', '--stay', '--conversations', '1', ...args], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  end = () => child.kill('SIGKILL');
+  const exited = once(child, 'exit').then(([code, signal]) => ({ code: code as number, signal: signal as string }));
+  let said = '';
+  child.stdout.setEncoding('utf8');
+  for await (const chunk of child.stdout.iterator({ destroyOnReturn: false })) {
+    said += chunk as string;
+    if (/OTEL_EXPORTER_OTLP_ENDPOINT=\S+\n/.test(said)) break;
+  }
+  child.stdout.resume();
+  const line = (pattern: RegExp) => pattern.exec(said)?.[1] ?? '';
+  return {
+    said,
+    url: line(/OTEL_EXPORTER_OTLP_ENDPOINT=(\S+)/),
+    query: line(/^ {2}(.* query .*)$/m),
+    curl: line(/^ {2}(curl .*)$/m),
+    dataDir: line(/dataDir=(\S+)/),
+    async stop(signal: 'SIGINT' | 'SIGTERM') {
+      child.kill(signal);
+      return await exited;
+    },
+  };
+}
+
+test('demo --stay answers the commands that it prints, goes on by itself, and leaves nothing behind', async () => {
+  const demo = await stayingDemo();
+  const interactions = async (): Promise<number> => {
+    const { stdout } = await run('sh', ['-c', demo.query], { cwd: tmpdir() });
+    const rows = stdout.trim().split('\n');
+    return rows.map((row) => Number((JSON.parse(row) as Record<string, unknown>)['count()'])).reduce((a, b) => a + b);
+  };
+
+  // One conversation each: two of one turn, one of two.
+  expect(demo.said).toContain('4 interactions were received over OTLP, graded and stored');
+  expect(await interactions()).toBeGreaterThanOrEqual(4);
+  expect((await run('sh', ['-c', `${demo.curl} -sS`])).stdout).toContain('tracegrade_');
+  await expect.poll(interactions, { timeout: 60_000 }).toBeGreaterThan(4);
+
+  expect(await demo.stop('SIGINT')).toEqual({ code: 0, signal: null });
+  expect(existsSync(demo.dataDir)).toBe(false);
+});
+
+test('demo --stay --keep leaves its data where they can be asked', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'tracegrade kept-'));
+  try {
+    const demo = await stayingDemo('--keep', folder);
+
+    expect(await demo.stop('SIGTERM')).toEqual({ code: 0, signal: null });
+    expect((await run('sh', ['-c', demo.query], { cwd: tmpdir() })).stdout).toContain('"assistant_id":"order-desk"');
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
