@@ -15,9 +15,33 @@ export default defineConfig({
         test: {
           name: 'integration',
           include: ['test/integration/**/*.test.ts'],
+          exclude: ['test/integration/kafka/**'],
           testTimeout: 120_000,
           hookTimeout: 120_000,
           // The embedded engine is one per process, so each file gets a process of its own.
+          pool: 'forks',
+          fileParallelism: false,
+        },
+      },
+      {
+        test: {
+          name: 'clickhouse',
+          // What the store promises, once more through the client over HTTP.
+          include: ['test/integration/store/{migrate,query,views,writer}.test.ts'],
+          globalSetup: ['test/support/clickhouse-setup.ts'],
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+          pool: 'forks',
+          fileParallelism: false,
+        },
+      },
+      {
+        test: {
+          name: 'kafka',
+          include: ['test/integration/kafka/**/*.test.ts'],
+          globalSetup: ['test/support/kafka-setup.ts'],
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
           pool: 'forks',
           fileParallelism: false,
         },

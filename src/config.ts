@@ -50,9 +50,87 @@ const http = z
   })
   .prefault({});
 
+const topicName = (description: string) =>
+  z
+    .string()
+    .regex(/^[A-Za-z0-9._-]{1,249}$/, { message: 'letters, digits, ., _ and - only, at most 249' })
+    .meta({ description });
+
+const kafka = z
+  .strictObject({
+    brokers: names('`host:port` of brokers; empty: nothing is read from Kafka.').default([]),
+    topics: z
+      .array(topicName('Topic.'))
+      .min(1)
+      .meta({ description: 'Topics that hold OTLP traces, keyed by trace id.' })
+      .default(['otlp_spans']),
+    groupId: text('Consumer group; workers of one group share the partitions.').default('tracegrade'),
+    clientId: text('Name of this client in the brokers’ logs and quotas.').default('tracegrade'),
+    startFrom: z
+      .union([z.enum(['earliest', 'latest']), z.iso.datetime({ offset: true })])
+      .meta({
+        description: 'Where a group begins that has committed nothing: `earliest`, `latest`, or a time as in RFC 3339.',
+      })
+      .default('earliest'),
+    encoding: z
+      .enum(['sniff', 'otlp_proto', 'otlp_json'])
+      .meta({ description: 'Encoding of the records; `sniff` tells it by their first byte.' })
+      .default('sniff'),
+    deadLetterTopic: topicName('Where records go that cannot be read; null: nowhere, they are counted only.')
+      .nullable()
+      .default('tracegrade_dead_letters'),
+    sessionTimeoutMs: ms('The group takes a worker for dead that was silent for this long.').default(30_000),
+    maxBytesPerPartition: bytes('Fetched of a partition at a time; a larger record is read all the same.').default(MiB),
+    tls: z
+      .strictObject({
+        enabled: flag('Connect with TLS.').default(false),
+        caFile: text('PEM file of the certificate authorities; absent: those of Node.js.').optional(),
+        certFile: text('PEM file of the client certificate.').optional(),
+        keyFile: text('PEM file of the client certificate’s key.').optional(),
+        rejectUnauthorized: flag('Refuse brokers whose certificate cannot be verified.').default(true),
+      })
+      .prefault({}),
+    sasl: z
+      .strictObject({
+        mechanism: z
+          .enum(['none', 'plain', 'scram-sha-256', 'scram-sha-512'])
+          .meta({ description: 'How this client says who it is.' })
+          .default('none'),
+        username: z.string().meta({ description: 'User of the brokers.' }).default(''),
+        password: z.string().meta({ description: 'Password of the brokers.', secret: true }).default(''),
+      })
+      .prefault({}),
+  })
+  .prefault({});
+
+const relay = z
+  .strictObject({
+    fromTopics: z
+      .array(topicName('Topic.'))
+      .meta({ description: 'Topics whose records are not keyed; empty: only OTLP/HTTP is relayed.' })
+      .default([]),
+    topic: topicName('The keyed topic that the relay writes and workers read.').default('otlp_spans'),
+    compression: z
+      .enum(['none', 'gzip', 'snappy', 'lz4'])
+      .meta({ description: 'Compression of the record batches.' })
+      .default('lz4'),
+    createTopic: flag('Make the keyed topic when it is missing.').default(false),
+    partitions: count('Partitions of the topic when it is made; as many workers can share it.').default(12),
+    replicationFactor: z
+      .number()
+      .int()
+      .min(-1)
+      .refine((factor) => factor !== 0, { message: 'must be -1 or >= 1' })
+      .meta({ description: 'Replicas of the topic when it is made; -1: the brokers’ default.' })
+      .default(-1),
+    maxMessageBytes: bytes('Largest record batch of the topic when it is made.').default(8 * MiB),
+  })
+  .prefault({});
+
 const receive = z
   .strictObject({
     http,
+    kafka,
     spool: z
       .strictObject({
         maxBytes: bytes('Live entries of the spool; past it senders are told to wait.').default(1024 * MiB),
@@ -98,7 +176,18 @@ const score = z
     required: z.array(criterion).min(1).optional().meta({
       description: 'Criteria that a verdict needs. Default: tools, arguments, answer, and policy if configured.',
     }),
-    expectations: names('Dataset files (JSON or JSONL) with the ground truth, read at start.').default([]),
+    expectations: names(
+      'Dataset files (JSON or JSONL) with the ground truth, or directories of them; read at start and when they change.',
+    ).default([]),
+    expectationsReloadMs: z
+      .number()
+      .int()
+      .min(0)
+      .meta({
+        description:
+          'A running worker looks so often whether the dataset files have changed; a change that has been still for as long is read. 0: never. Milliseconds.',
+      })
+      .default(5_000),
     tools: z
       .strictObject({
         threshold: ratio('Least value that passes.').default(1),
@@ -108,6 +197,9 @@ const score = z
           .meta({ description: 'Count calls of sub-agents as well, or only the root agent’s.' })
           .default('all'),
         coerce: flag('Take "1" and 1 for the same argument.').default(false),
+        utilizationByRule: flag(
+          'Where nothing says whether results were used: an answer that states a value of one used it.',
+        ).default(true),
       })
       .prefault({}),
     arguments: z
@@ -201,6 +293,7 @@ export const configSchema = z.strictObject({
     './tracegrade-data',
   ),
   receive,
+  relay,
   assemble,
   conversation: z
     .strictObject({
@@ -306,8 +399,10 @@ function* literalSecrets(tree: Tree): Generator<[string, boolean]> {
   const tokens: unknown = receiveTree?.http?.tokens;
   if (Array.isArray(tokens))
     yield ['receive.http.tokens', tokens.some((token) => typeof token === 'string' && !token.startsWith('${'))];
-  const password: unknown = (tree['store'] as { password?: unknown } | undefined)?.password;
-  if (typeof password === 'string' && password !== '') yield ['store.password', !password.startsWith('${')];
+  for (const path of ['store.password', 'receive.kafka.sasl.password']) {
+    const password = path.split('.').reduce<unknown>((node, key) => (node as Tree | undefined)?.[key], tree);
+    if (typeof password === 'string' && password !== '') yield [path, !password.startsWith('${')];
+  }
 }
 
 /** Replaces `${NAME}` and `${NAME:-default}`; a value that is nothing but one such reference is read as YAML again. */
@@ -383,16 +478,13 @@ interface JsonSchema {
   readonly default?: unknown;
   readonly description?: string;
   readonly items?: JsonSchema;
+  readonly anyOf?: readonly JsonSchema[];
 }
 
 function leaves(schema: JsonSchema, path: readonly string[]): ConfigKey[] {
   if (!schema.properties) {
-    const type = schema.enum
-      ? schema.enum.join(' | ')
-      : schema.type === 'array'
-        ? `${schema.items?.enum?.join(' | ') ?? schema.items?.type ?? 'any'}[]`
-        : (schema.type ?? 'any');
-    return [{ path, type, default: schema.default, description: schema.description ?? '' }];
+    const described = schema.description ?? schema.anyOf?.find((one) => one.description)?.description;
+    return [{ path, type: typeOf(schema), default: schema.default, description: described ?? '' }];
   }
   return Object.entries(schema.properties).flatMap(([key, child]) => {
     const from = schema.default as Record<string, unknown> | undefined;
@@ -400,6 +492,13 @@ function leaves(schema: JsonSchema, path: readonly string[]): ConfigKey[] {
       child.default === undefined && from?.[key] !== undefined ? { ...child, default: from[key] } : child;
     return leaves(inherited, [...path, key]);
   });
+}
+
+function typeOf(schema: JsonSchema): string {
+  if (schema.enum) return schema.enum.join(' | ');
+  if (schema.anyOf) return schema.anyOf.map(typeOf).join(' | ');
+  if (schema.type === 'array') return `${schema.items?.enum?.join(' | ') ?? schema.items?.type ?? 'any'}[]`;
+  return schema.type ?? 'any';
 }
 
 function leafKind(path: readonly string[]): string | undefined {
@@ -450,6 +549,24 @@ function crossFaults(config: Config): ConfigFault[] {
     faults.push({
       path: 'receive.http.host',
       message: `${host} is reachable from other machines: set receive.http.tokens, or receive.http.allowUnauthenticated=true`,
+    });
+  }
+  const { mechanism, username } = config.receive.kafka.sasl;
+  if (mechanism !== 'none' && username === '') {
+    faults.push({ path: 'receive.kafka.sasl.username', message: `must be set for the mechanism ${mechanism}` });
+  }
+  const broker = config.receive.kafka.brokers.findIndex((address) => !/^[^\s:/]+:\d+$|^\[[^\]]+\]:\d+$/.test(address));
+  if (broker >= 0) {
+    const address = config.receive.kafka.brokers[broker] as string;
+    faults.push({
+      path: `receive.kafka.brokers[${broker}]`,
+      message: `must be host:port, got ${JSON.stringify(address)}`,
+    });
+  }
+  if (config.relay.fromTopics.includes(config.relay.topic)) {
+    faults.push({
+      path: 'relay.fromTopics',
+      message: `must not hold relay.topic (${config.relay.topic}): it would read what it writes`,
     });
   }
   if (config.assemble.quietMs > config.assemble.orphanMs) {

@@ -55,8 +55,6 @@ export interface PipelineEvents {
   }): void;
   /** Ground truth on the spans that is cut or of another shape: nothing is graded against it. */
   expectationUnreadable(interaction: Interaction, members: readonly string[]): void;
-  /** The turn of a dataset whose ground truth was used. */
-  expectationMatched?(place: string): void;
   /** Several turns of the datasets with different ground truth fit; none was guessed. */
   expectationAmbiguous(interaction: Interaction, match: Extract<ExpectationMatch, { kind: 'ambiguous' }>): void;
 }
@@ -207,7 +205,6 @@ function grade(
 ): Graded {
   const match = deps.expectations.match(interaction, turn);
   if (match.kind === 'ambiguous') deps.events.expectationAmbiguous(interaction, match);
-  if (match.kind === 'matched') deps.events.expectationMatched?.(match.place);
   const inFile = match.kind === 'matched' ? match.expectation : null;
   const expectation = effectiveExpectation(interaction.expectation, inFile);
   if (expectation?.unreadable !== undefined) {

@@ -3,46 +3,111 @@ import { join } from 'node:path';
 import type { Config } from '../config.js';
 import { createEvents } from '../telemetry/events.js';
 import { createLogger } from '../telemetry/logger.js';
-import { createRegistry } from '../telemetry/metrics.js';
+import { createRegistry, exposeReadings } from '../telemetry/metrics.js';
 import { EngineMissingError, MigrationError, StoreBusyError } from '../store/errors.js';
-import { startWorker, WorkerStartError, type Worker } from '../worker.js';
+import { startRelay, type Relay } from '../worker/relay.js';
+import { WorkerStartError } from '../worker/start-error.js';
+import { startWorker, type Worker } from '../worker/worker.js';
 import { CommandError, ExitStatus } from './exit-status.js';
 import type { Io } from './io.js';
+import { kafkaConnection, kafkaSource } from './kafka-settings.js';
 import { packageVersion } from './package-version.js';
 import { removeWorkerAddress, writeWorkerAddress } from './worker-address.js';
-import { loadExpectations, scoringPolicy, storeConfig } from './settings.js';
+import { scoringPolicy, storeConfig, watchedExpectations } from './settings.js';
 
-/** Starts a worker as configured. Throws a CommandError when it cannot. */
-export async function runWorker(config: Config, io: Io): Promise<Worker> {
+/**
+ * Starts a worker as configured. `all`: what comes over OTLP/HTTP, and from Kafka where brokers are named; `worker`: from
+ * Kafka alone. Throws a CommandError when it cannot.
+ */
+export async function runWorker(config: Config, io: Io, role: 'all' | 'worker' = 'all'): Promise<Worker> {
+  const { brokers, encoding, deadLetterTopic } = config.receive.kafka;
+  if (role === 'worker') {
+    if (brokers.length === 0) throw new CommandError('the role worker needs receive.kafka.brokers', ExitStatus.usage);
+    if (config.store.url === 'embedded') {
+      const why = 'the embedded store has one process, in the role all';
+      throw new CommandError(
+        `the role worker needs the URL of a ClickHouse server in store.url: ${why}`,
+        ExitStatus.usage,
+      );
+    }
+  }
   const policy = scoringPolicy(config);
-  const expectations = await loadExpectations(config.score.expectations);
-  const version = packageVersion();
-  const registry = createRegistry({ version, nodeVersion: io.nodeVersion });
-  const { logLevel: level, logFormat: format } = config.telemetry;
-  const logger = createLogger({ level, format }, { sink: io.stderr, nowMs: io.nowMs });
-  const events = createEvents({ logger, registry, nowMs: io.nowMs });
+  const { version, registry, events } = telemetry(config, io);
+  const { expectations: paths, expectationsReloadMs: reloadMs } = config.score;
+  const expectations = await watchedExpectations(paths, events);
+  if (paths.length > 0) {
+    const unmatchedTurns = () => expectations.turns.length - expectations.matched;
+    exposeReadings(registry, { matchedTurns: () => expectations.matched, unmatchedTurns });
+  }
   const { batchRows, batchMs, maxQueuedRows } = config.store;
+  const spool = { path: join(config.dataDir, 'spool'), maxBytes: config.receive.spool.maxBytes };
+  const kafka = brokers.length === 0 ? null : { source: await kafkaSource(config), encoding, deadLetterTopic };
   try {
     const worker = await startWorker(
       {
+        role,
         version,
         pid: io.pid,
         workerId: `${hostname()}:${io.pid}`,
         http: config.receive.http,
-        spool: { path: join(config.dataDir, 'spool'), maxBytes: config.receive.spool.maxBytes },
+        spool: role === 'all' ? spool : null,
+        kafka,
         store: storeConfig(config),
         writer: { batchRows, batchMs, queueRows: maxQueuedRows },
         assemble: config.assemble,
         policy,
         expectations,
+        ...(paths.length === 0 || reloadMs === 0
+          ? {}
+          : { watchExpectations: (reject) => expectations.watch(reloadMs, reject) }),
       },
       { events, registry, nowMs: io.nowMs, random: io.random, isAlive: io.isAlive },
     );
-    await writeWorkerAddress(config.dataDir, { pid: io.pid, host: config.receive.http.host, port: worker.port });
+    const { host } = config.receive.http;
+    if (role === 'all') await writeWorkerAddress(config.dataDir, { pid: io.pid, host, port: worker.port });
     return worker;
   } catch (error) {
     throw asCommandError(error);
   }
+}
+
+/** Starts a relay as configured. Throws a CommandError when it cannot. */
+export async function runRelay(config: Config, io: Io): Promise<Relay> {
+  const { brokers, encoding, deadLetterTopic } = config.receive.kafka;
+  if (brokers.length === 0) throw new CommandError('the role relay needs receive.kafka.brokers', ExitStatus.usage);
+  const { version, registry, events } = telemetry(config, io);
+  const { topic, fromTopics, compression, createTopic, partitions, replicationFactor, maxMessageBytes } = config.relay;
+  const source = {
+    ...(await kafkaSource(config)),
+    topics: fromTopics,
+    groupId: `${config.receive.kafka.groupId}-relay`,
+  };
+  try {
+    return await startRelay(
+      {
+        version,
+        pid: io.pid,
+        http: config.receive.http,
+        connection: await kafkaConnection(config),
+        topic,
+        compression,
+        create: createTopic ? { topic, partitions, replicationFactor, maxMessageBytes } : null,
+        from: fromTopics.length === 0 ? null : { source, encoding },
+        deadLetterTopic,
+      },
+      { events, registry, nowMs: io.nowMs, random: io.random },
+    );
+  } catch (error) {
+    throw asCommandError(error);
+  }
+}
+
+function telemetry(config: Config, io: Io) {
+  const version = packageVersion();
+  const registry = createRegistry({ version, nodeVersion: io.nodeVersion });
+  const { logLevel: level, logFormat: format } = config.telemetry;
+  const logger = createLogger({ level, format }, { sink: io.stderr, nowMs: io.nowMs });
+  return { version, registry, events: createEvents({ logger, registry, nowMs: io.nowMs }) };
 }
 
 /** Stops a worker that `runWorker` started. */

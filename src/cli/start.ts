@@ -1,39 +1,67 @@
 import type { Command } from 'commander';
 import { Option } from 'commander';
+import type { Config } from '../config.js';
 import { startSelfTracing } from '../telemetry/self-tracing.js';
 import { withCommonOptions, type RegisterCommand } from './command.js';
 import { CommandError, ExitStatus } from './exit-status.js';
 import type { Io } from './io.js';
 import { loadConfig, type CommonOptions } from './load-config.js';
 import { packageVersion } from './package-version.js';
-import { endWorker, runWorker } from './run-worker.js';
+import { endWorker, runRelay, runWorker } from './run-worker.js';
+import { untilStopped } from './until-stopped.js';
+
+const ROLES = ['all', 'worker', 'relay', 'rollup'] as const;
+type Role = (typeof ROLES)[number];
 
 export const startCommand: RegisterCommand = (program, io, done) => {
   const command: Command = program
     .command('start')
     .summary('receive traces, grade them and store the result')
     .description(
-      'Runs a worker until SIGTERM or SIGINT: receives OTLP/HTTP traces (POST /v1/traces), grades the interactions in ' +
-        'them and writes them to ClickHouse. GET /healthz, /readyz and /metrics tell how it is.',
+      'Runs until SIGTERM or SIGINT. GET /healthz, /readyz and /metrics tell how it is. Roles:\n' +
+        '  all     receives OTLP/HTTP traces (POST /v1/traces) and, where receive.kafka.brokers are named, reads from\n' +
+        '          Kafka; grades the interactions in them and writes them to ClickHouse\n' +
+        '  worker  the same from Kafka alone; start as many as the topic has partitions\n' +
+        '  relay   writes what comes over OTLP/HTTP, and the records of relay.fromTopics, to relay.topic, keyed by trace id\n' +
+        '  rollup  not in this version',
     )
-    .addOption(new Option('--role <role>', 'what this process does').choices(['all']).default('all'))
-    .action(async (options: CommonOptions) => done(await runStart(options, io)));
+    .addOption(new Option('--role <role>', 'what this process does').choices(ROLES).default('all'))
+    .action(async (options: CommonOptions & { role: Role }) => done(await runStart(options, io)));
   withCommonOptions(command);
 };
 
-async function runStart(options: CommonOptions, io: Io): Promise<ExitStatus> {
+async function runStart(options: CommonOptions & { role: Role }, io: Io): Promise<ExitStatus> {
+  const { role } = options;
+  if (role === 'rollup') {
+    throw new CommandError(
+      'the role rollup is not in this version: interactions are graded, not rolled up',
+      ExitStatus.usage,
+    );
+  }
   const config = await loadConfig(options, io);
-  const worker = await runWorker(config, io);
+  const running = await startRole(role, config, io);
   const endpoint = config.telemetry.otlpEndpoint;
   const tracing = endpoint === undefined ? undefined : await startSelfTracing({ endpoint, version: packageVersion() });
 
-  const stopped = new Promise<null>((resolve) => {
-    if (io.stop.aborted) resolve(null);
-    io.stop.addEventListener('abort', () => resolve(null), { once: true });
-  });
-  const fault = await Promise.race([stopped, worker.failed]);
-  await endWorker(worker, config);
-  await tracing?.stop();
-  if (fault === null) return ExitStatus.done;
-  throw new CommandError(fault instanceof Error ? fault.message : 'the worker failed', ExitStatus.usage);
+  try {
+    await untilStopped(running, io);
+  } finally {
+    await running.stop();
+    await tracing?.stop();
+  }
+  return ExitStatus.done;
+}
+
+interface Running {
+  readonly failed: Promise<unknown>;
+  stop(): Promise<void>;
+}
+
+async function startRole(role: 'all' | 'worker' | 'relay', config: Config, io: Io): Promise<Running> {
+  if (role === 'relay') {
+    const relay = await runRelay(config, io);
+    return { failed: new Promise(() => undefined), stop: () => relay.stop() };
+  }
+  const worker = await runWorker(config, io, role);
+  return { failed: worker.failed, stop: () => endWorker(worker, config) };
 }

@@ -15,6 +15,7 @@ import {
   notAccepting,
   notFound,
   notStored,
+  tracesNotRead,
   unavailable,
   UNAUTHORIZED,
   UNSUPPORTED_CODING,
@@ -87,6 +88,8 @@ export interface OtlpHttpDeps {
   decode(body: Uint8Array, encoding: OtlpEncoding): DecodeResult;
   /** Ok once the entry would survive the loss of power. */
   append(entry: OtlpEntry): Promise<Outcome>;
+  /** Said to those who send traces here though they are not taken at this port; absent: they are. */
+  readonly tracesElsewhere?: string;
   /** Asked before a body is read: is there any use in reading it? */
   accepting(): Outcome;
   readiness(): { readonly ready: boolean; readonly reasons: readonly string[] };
@@ -267,6 +270,7 @@ function requestHandler(
     if (!coding) return refuse(UNSUPPORTED_CODING, mediaType, 0);
     const encoding = encodingOf(mediaType);
     if (isTraces) {
+      if (deps.tracesElsewhere !== undefined) return refuse(tracesNotRead(deps.tracesElsewhere), mediaType, 0);
       if (!encoding) return refuse(unsupportedMediaType(mediaType), mediaType, 0);
       const accepting = deps.accepting();
       if (accepting.status !== 'ok') return refuse(notAccepting(accepting), mediaType, 0);

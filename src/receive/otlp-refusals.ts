@@ -94,6 +94,11 @@ export function notFound(path: string): Refusal {
   return { status: 404, reason: 'not_found', code: RPC_CODE.notFound, message: 'traces are read at /v1/traces' };
 }
 
+/** This process takes no traces at its port; `elsewhere` says who does. */
+export function tracesNotRead(elsewhere: string): Refusal {
+  return { status: 404, reason: 'not_found', code: RPC_CODE.unimplemented, message: elsewhere };
+}
+
 export function methodNotAllowed(method: string | undefined, allowed: string): Refusal {
   return {
     status: 405,

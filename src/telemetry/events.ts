@@ -57,7 +57,7 @@ export interface Events {
     readonly host?: string;
     readonly port?: number;
     readonly dataDir?: string;
-    readonly store: 'embedded' | 'server';
+    readonly store?: 'embedded' | 'server';
     readonly database?: string;
   }): void;
   /** A fault that ends the worker. */
@@ -87,6 +87,30 @@ export interface Events {
   spanRejected(rejection: Rejection): void;
   spansAssembled(count: number): void;
   spansDropped(reason: DropReason, count: number): void;
+
+  /** Ground truth was put in use: at the start, and after each change. */
+  datasetsLoaded(event: { readonly files: number; readonly turns: number }): void;
+  /** A changed file cannot be used; what was read of it before stays in use. `faults`: how many it has. */
+  datasetRefused(event: {
+    readonly path: string;
+    readonly faults: number;
+    readonly first: { readonly place: string; readonly problem: string };
+  }): void;
+
+  /** Each join makes the consumer read again what was open. */
+  kafkaJoined(event: { readonly partitions: number; readonly memberId: string }): void;
+  kafkaLost(event: { readonly trouble: string; readonly error: Error; readonly retryMs: number }): void;
+  kafkaTopicsMissing(event: { readonly topics: readonly string[] }): void;
+  kafkaCommitFailed(event: { readonly error: unknown }): void;
+  kafkaPaused(event: { readonly paused: boolean }): void;
+  kafkaCodecMissing(event: { readonly codec: string; readonly error: unknown }): void;
+  readonly kafkaClientLog: (level: 'error' | 'warn' | 'debug', text: string) => void;
+  recordEmpty(event: { readonly topic: string }): void;
+  recordUnkeyed(event: { readonly topic: string }): void;
+  recordDeadLettered(event: { readonly topic: string; readonly reason: string }): void;
+  /** `givenUp`: the topic does not take the record, which stays in the one that it came from. */
+  deadLetterFailed(event: { readonly error: Error; readonly givenUp: boolean }): void;
+  recordsRelayed(event: { readonly records: number; readonly bytes: number }): void;
 
   /** `revised`: it was decided before, with less evidence. */
   interactionDecided(event: { verdict: Verdict; revised: boolean }): void;
@@ -180,6 +204,83 @@ export function createEvents({ logger, registry, nowMs }: EventsDeps): Events {
       sometimes(DROP_LEVEL[reason], 'spansDropped', label, { reason: label, spans }, 'spans dropped');
     },
 
+    datasetsLoaded({ files, turns }) {
+      count.datasetLoads.inc();
+      logger.info({ event: 'datasetsLoaded', files, turns }, 'ground truth loaded');
+    },
+    datasetRefused({ path, faults, first }) {
+      count.datasetRefusals.inc();
+      const { place, problem } = first;
+      logger.error(
+        { event: 'datasetRefused', path, faults, place, problem: safeText(problem) },
+        'a dataset file cannot be used; what was read of it before stays in use',
+      );
+    },
+
+    kafkaJoined({ partitions, memberId }) {
+      count.kafkaJoins.inc();
+      logger.info({ event: 'kafkaJoined', partitions, memberId }, 'joined the consumer group');
+    },
+    kafkaLost({ trouble, error, retryMs }) {
+      count.kafkaLosses.inc({ trouble });
+      const fields = { trouble, error: safeError(error), retryMs };
+      sometimes('error', 'kafkaLost', trouble, fields, 'reading from Kafka stopped; it is begun again');
+    },
+    kafkaTopicsMissing: ({ topics }) =>
+      sometimes('warn', 'kafkaTopicsMissing', '', { topics: topics.join(', ') }, 'topics that do not exist yet'),
+    kafkaCommitFailed({ error }) {
+      count.kafkaCommitFailures.inc();
+      sometimes('warn', 'kafkaCommitFailed', '', { error: safeError(error) }, 'offsets not committed; tried again');
+    },
+    kafkaPaused({ paused }) {
+      if (paused) count.kafkaPauses.inc();
+      logger.debug({ event: 'kafkaPaused', paused }, paused ? 'reading is paused' : 'reading goes on');
+    },
+    kafkaCodecMissing: ({ codec, error }) =>
+      logger.error(
+        { event: 'kafkaCodecMissing', codec, error: safeError(error) },
+        'record batches with this compression cannot be read on this machine',
+      ),
+    kafkaClientLog(level, text) {
+      if (level === 'debug') logger.debug({ event: 'kafkaClientLog' }, safeText(text));
+      else
+        sometimes(
+          'warn',
+          'kafkaClientLog',
+          text.slice(0, 60),
+          { level, text: safeText(text) },
+          'the Kafka client says',
+        );
+    },
+    recordEmpty({ topic }) {
+      count.kafkaEmptyRecords.inc();
+      sometimes('debug', 'recordEmpty', topic, { topic }, 'a record without a value');
+    },
+    recordUnkeyed({ topic }) {
+      count.kafkaUnkeyedRecords.inc();
+      sometimes(
+        'warn',
+        'recordUnkeyed',
+        topic,
+        { topic },
+        'records are not keyed by their trace id: traces may be torn apart among partitions. Set partition_traces_by_id in the Collector, or put a relay between',
+      );
+    },
+    recordDeadLettered({ topic, reason }) {
+      count.kafkaDeadLetters.inc({ reason });
+      sometimes('warn', 'recordDeadLettered', reason, { topic, reason }, 'a record that cannot be read was put aside');
+    },
+    deadLetterFailed({ error, givenUp }) {
+      if (givenUp) count.kafkaDeadLettersLost.inc();
+      const text = givenUp ? 'the dead-letter topic does not take a record' : 'dead letter not written; tried again';
+      sometimes('error', 'deadLetterFailed', String(givenUp), { error: safeError(error) }, text);
+    },
+    recordsRelayed({ records, bytes }) {
+      count.recordsRelayed.inc(records);
+      count.bytesRelayed.inc(bytes);
+      logger.debug({ event: 'recordsRelayed', records, bytes }, 'records relayed');
+    },
+
     interactionDecided({ verdict, revised }) {
       const { interactionId, policy, label, outstanding, scores } = verdict;
       if (revised) count.revisions.inc();
@@ -237,6 +338,7 @@ const DROP_LEVEL: Readonly<Record<DropReason, 'debug' | 'info' | 'error'>> = {
   ownJudge: 'debug',
   unclaimed: 'info',
   noTurn: 'debug',
+  reread: 'info',
 };
 
 function outcomeOf(score: Score): string {

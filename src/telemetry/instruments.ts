@@ -2,7 +2,7 @@ import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { RejectionReason } from '../model/rejection.js';
 import type { Criterion, VerdictLabel } from '../model/score.js';
 
-/** Why a span that was accepted became part of no row; the assembler's words. */
+/** Why a span that was accepted became part of no row; the assembler's words, and one of the Kafka log's. */
 export const DROP_REASONS = {
   duplicate: 'duplicate',
   late: 'late',
@@ -10,6 +10,7 @@ export const DROP_REASONS = {
   ownJudge: 'own_judge',
   unclaimed: 'unclaimed',
   noTurn: 'no_turn',
+  reread: 'reread',
 } as const;
 export type DropReason = keyof typeof DROP_REASONS;
 
@@ -68,6 +69,18 @@ export function createInstruments(registry: Registry) {
       help: '1 while the store takes rows, else 0.',
       registers,
     }),
+    datasetLoads: counter('dataset_loads', 'Times that the ground truth of the dataset files was put in use.'),
+    datasetRefusals: counter('dataset_refusals', 'Changes of a dataset file that cannot be used.'),
+    kafkaJoins: counter('kafka_joins', 'Times that the consumer joined its group; each reads open work again.'),
+    kafkaLosses: counter('kafka_losses', 'Times that the consumer was given up and built again.', ['trouble']),
+    kafkaCommitFailures: counter('kafka_commit_failures', 'Offset commits that failed; they are made again.'),
+    kafkaPauses: counter('kafka_pauses', 'Times that reading was paused because the store has no room.'),
+    kafkaEmptyRecords: counter('kafka_empty_records', 'Tombstones, and values of no bytes.'),
+    kafkaUnkeyedRecords: counter('kafka_unkeyed_records', 'Records whose key is not the trace id of their spans.'),
+    kafkaDeadLetters: counter('kafka_dead_letters', 'Records written to the dead-letter topic.', ['reason']),
+    kafkaDeadLettersLost: counter('kafka_dead_letters_lost', 'Records that the dead-letter topic did not take.'),
+    recordsRelayed: counter('relay_records', 'Records written to the keyed topic, one a trace and request.'),
+    bytesRelayed: counter('relay_bytes', 'Values of the records written to the keyed topic.'),
     spoolFills: counter('spool_fills', 'Times that the spool had no room for a request.'),
   };
 

@@ -22,7 +22,7 @@ export function createRegistry(build: { readonly version: string; readonly nodeV
 /** What is read when someone asks for the metrics, and not before. */
 export interface Readings {
   /** Spans that were accepted and are neither assembled nor dropped yet. */
-  readonly openSpans: () => number;
+  readonly openSpans?: () => number;
   readonly openTraces?: () => number;
   readonly openBytes?: () => number;
   readonly spoolEntries?: () => number;
@@ -31,6 +31,9 @@ export interface Readings {
   readonly queuedRows?: () => number;
   /** How far stream time is behind the wall clock. */
   readonly streamLagMs?: () => number;
+  /** Turns of the dataset files in use whose ground truth was used since they were read. */
+  readonly matchedTurns?: () => number;
+  readonly unmatchedTurns?: () => number;
 }
 
 const READINGS: Readonly<Record<keyof Readings, { name: string; help: string; unit?: number }>> = {
@@ -48,7 +51,32 @@ const READINGS: Readonly<Record<keyof Readings, { name: string; help: string; un
     help: 'How far stream time is behind the wall clock.',
     unit: 1_000,
   },
+  matchedTurns: {
+    name: 'tracegrade_dataset_turns_matched',
+    help: 'Turns of the dataset files in use that an interaction matched since their file was read.',
+  },
+  unmatchedTurns: {
+    name: 'tracegrade_dataset_turns_unmatched',
+    help: 'Turns of the dataset files in use that no interaction matched since their file was read.',
+  },
 };
+
+/** Records between what was read and the end of each assigned partition. Once per registry. */
+export function exposeKafkaLag(
+  registry: Registry,
+  read: () => readonly { readonly topic: string; readonly partition: number; readonly lag: number | null }[],
+): void {
+  new Gauge({
+    name: 'tracegrade_kafka_lag_records',
+    help: 'Records between what was read and the end of the partition, of those assigned here.',
+    labelNames: ['topic', 'partition'],
+    registers: [registry],
+    collect(this: Gauge) {
+      this.reset();
+      for (const { topic, partition, lag } of read()) if (lag !== null) this.set({ topic, partition }, lag);
+    },
+  });
+}
 
 /** Adds a gauge for each reading that is given. Once per registry. */
 export function exposeReadings(registry: Registry, readings: Readings): void {

@@ -2,60 +2,8 @@ import { existsSync, readdirSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { readFixture } from '../support/fixture.js';
 import { temporaryDir } from '../support/store.js';
-import { runningWorker, type RunningWorker } from '../support/worker.js';
-
-const hex = (n: number, digits: number) => n.toString(16).padStart(digits, '0');
-const text = (key: string, value: string) => ({ key, value: { stringValue: value } });
-const START = 1_796_020_000_000_000_000n;
-
-interface SpanJson {
-  readonly [key: string]: unknown;
-}
-
-function span(trace: number, id: number, parent: number | null, attributes: readonly unknown[]): SpanJson {
-  return {
-    traceId: hex(trace, 32),
-    spanId: hex(id, 16),
-    ...(parent === null ? {} : { parentSpanId: hex(parent, 16) }),
-    name: `span ${id}`,
-    kind: 1,
-    startTimeUnixNano: String(START + BigInt(id) * 1_000_000n),
-    endTimeUnixNano: String(START + 1_000_000_000_000n),
-    attributes,
-  };
-}
-
-const agent = (trace: number) =>
-  span(trace, 1, null, [
-    text('gen_ai.operation.name', 'invoke_agent'),
-    text('gen_ai.agent.name', 'helper'),
-    text('gen_ai.conversation.id', `c${trace}`),
-    text('gen_ai.input.messages', '[{"role":"user","parts":[{"type":"text","content":"Where?"}]}]'),
-    text(
-      'gen_ai.output.messages',
-      '[{"role":"assistant","parts":[{"type":"text","content":"Here."}],"finish_reason":"stop"}]',
-    ),
-  ]);
-
-const tool = (trace: number, id: number) =>
-  span(trace, id, 1, [
-    text('gen_ai.operation.name', 'execute_tool'),
-    text('gen_ai.tool.name', 'look'),
-    text('gen_ai.tool.call.arguments', `{"at":${id}}`),
-    text('gen_ai.tool.call.result', 'seen'),
-  ]);
-
-const request = (...spans: readonly SpanJson[]) => JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans }] }] });
-
-async function expectBalance({ metric }: RunningWorker): Promise<void> {
-  const [accepted, assembled, rejected, dropped, open] = await Promise.all(
-    ['accepted_total', 'assembled_total', 'rejected_total', 'dropped_total', 'open'].map((name) =>
-      metric(`tracegrade_spans_${name}`),
-    ),
-  );
-  expect(accepted).toBeGreaterThan(0);
-  expect({ accepted, open }).toEqual({ accepted: (assembled ?? 0) + (rejected ?? 0) + (dropped ?? 0), open: 0 });
-}
+import { agent, hex, request, textAttribute, tool } from '../support/turn-traffic.js';
+import { expectBalance, runningWorker } from '../support/worker.js';
 
 test('answers in /metrics for every span of the field cases: assembled, rejected or dropped with a reason', async () => {
   const running = await runningWorker(temporaryDir());
@@ -191,7 +139,7 @@ test('keeps span content out of its log', async () => {
   await running.post(
     request(bad, {
       ...agent(2),
-      attributes: [...(agent(2)['attributes'] as unknown[]), text('gen_ai.tool.call.result', secret)],
+      attributes: [...(agent(2)['attributes'] as unknown[]), textAttribute('gen_ai.tool.call.result', secret)],
     }),
   );
   await running.post(`{"resourceSpans": ${secret}`);

@@ -1,7 +1,8 @@
+import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { onTestFinished } from 'vitest';
+import { inject, onTestFinished, test } from 'vitest';
 
 import type { Graded } from '../../src/model/graded.js';
 import type { Interaction } from '../../src/model/interaction.js';
@@ -37,15 +38,37 @@ export function temporaryDir(): string {
   return dir;
 }
 
+/** Tests of the store run twice: in the project `integration` embedded, in `clickhouse` over HTTP. */
+const server = inject('clickhouse') as string | undefined;
+
+/** A test of what only the embedded store has. */
+export const embeddedTest = test.skipIf(server !== undefined);
+
+/** A place for a new store: a directory, or a database on the server; removed after the test. */
+export function freshPlace(): StoreConfig {
+  const dataDir = temporaryDir();
+  if (server === undefined) return { url: 'embedded', database: 'tracegrade', dataDir };
+  const database = `test_${randomUUID().replaceAll('-', '')}`;
+  const { origin, username, password } = new URL(server);
+  const credentials = username === '' ? {} : { username, password: decodeURIComponent(password) };
+  const config = { url: origin, database, dataDir, ...credentials };
+  onTestFinished(async () => {
+    const engine = await openEngine(config, ENGINE_DEPS);
+    await engine.command(`DROP DATABASE IF EXISTS ${database} SYNC`);
+    await engine.close();
+  });
+  return config;
+}
+
 /** A store, and beside it what it does not let others do: change its tables. */
 export interface TestStore extends Store {
-  readonly dataDir: string;
+  readonly config: StoreConfig;
   command(sql: string): Promise<void>;
 }
 
-/** A new embedded store with its tables; closed and removed after the test. `{db}` stands for its database. */
+/** A new store with its tables; closed and removed after the test. `{db}` stands for its database. */
 export async function freshStore(changes: Partial<StoreConfig> = {}): Promise<TestStore> {
-  const config = { url: 'embedded', database: 'tracegrade', dataDir: temporaryDir(), ...changes };
+  const config = { ...freshPlace(), ...changes };
   const store = await openStore(config, ENGINE_DEPS);
   const engine = await openEngine(config, ENGINE_DEPS);
   onTestFinished(async () => {
@@ -53,11 +76,7 @@ export async function freshStore(changes: Partial<StoreConfig> = {}): Promise<Te
     await store.close();
   });
   await store.migrate();
-  return {
-    ...store,
-    dataDir: config.dataDir,
-    command: (sql) => engine.command(sql.replaceAll('{db}', config.database)),
-  };
+  return { ...store, config, command: (sql) => engine.command(sql.replaceAll('{db}', config.database)) };
 }
 
 export interface Turn extends Partial<Interaction> {

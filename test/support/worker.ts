@@ -1,7 +1,8 @@
+import { expect } from 'vitest';
 import { DEFAULT_ASSEMBLE_RULES, type AssembleRules } from '../../src/assemble/rules.js';
 import { buildExpectationIndex } from '../../src/score/expectations.js';
 import { resolvePolicy } from '../../src/score/policy.js';
-import { startWorker, type Worker, type WorkerSettings } from '../../src/worker.js';
+import { startWorker, type Worker, type WorkerSettings } from '../../src/worker/worker.js';
 import { ENGINE_DEPS } from './store.js';
 import { telemetryProbe, type TelemetryProbe } from './telemetry.js';
 
@@ -23,11 +24,13 @@ export async function runningWorker(
   const telemetry = telemetryProbe();
   const worker = await startWorker(
     {
+      role: 'all',
       version: '0.0.0',
       pid: process.pid,
       workerId: 'test',
       http: { host: '127.0.0.1', port: 0, tokens: [] },
       spool: { path: `${dataDir}/spool` },
+      kafka: null,
       store: { url: 'embedded', database: 'tracegrade', dataDir },
       writer: { batchMs: 20 },
       assemble: { ...DEFAULT_ASSEMBLE_RULES, quietMs: 50, lateMs: 50, ...assemble },
@@ -50,4 +53,15 @@ export async function runningWorker(
       return lines.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' ') + 1)), 0);
     },
   };
+}
+
+/** Every accepted span is accounted for, and none is open. */
+export async function expectBalance({ metric }: RunningWorker): Promise<void> {
+  const [accepted, assembled, rejected, dropped, open] = await Promise.all(
+    ['accepted_total', 'assembled_total', 'rejected_total', 'dropped_total', 'open'].map((name) =>
+      metric(`tracegrade_spans_${name}`),
+    ),
+  );
+  expect(accepted).toBeGreaterThan(0);
+  expect({ accepted, open }).toEqual({ accepted: (assembled ?? 0) + (rejected ?? 0) + (dropped ?? 0), open: 0 });
 }

@@ -1,6 +1,7 @@
 import { expect, expectTypeOf, test } from 'vitest';
 import type { DropReason as AssemblyDropReason } from '../../../src/assemble/assembly.js';
 import type { Score, Verdict } from '../../../src/model/score.js';
+import type { KafkaLogEvents } from '../../../src/worker/kafka-log.js';
 import type { OtlpHttpEvents } from '../../../src/receive/otlp-http.js';
 import type { DropReason, Events } from '../../../src/telemetry/events.js';
 import { telemetryProbe } from '../../support/telemetry.js';
@@ -22,7 +23,8 @@ const ABSTAINED: Score = { kind: 'abstained', criterion: 'answer', abstained: 'n
 
 test('speaks the words of the receiver and of the assembler', () => {
   expectTypeOf<Events>().toExtend<OtlpHttpEvents>();
-  expectTypeOf<AssemblyDropReason>().toEqualTypeOf<DropReason>();
+  expectTypeOf<AssemblyDropReason | 'reread'>().toEqualTypeOf<DropReason>();
+  expectTypeOf<Events>().toExtend<KafkaLogEvents>();
 });
 
 test('balances spans: accepted = assembled + rejected + dropped + open', async () => {
@@ -70,6 +72,21 @@ test('counts what the store took, how long it needed, and what it refused', asyn
   expect(await sample('tracegrade_store_batch_seconds_sum{table="verdicts"}')).toBe(0.04);
   expect(await sample('tracegrade_store_retries_total{table="verdicts"}')).toBe(1);
   expect(await sample('tracegrade_store_rows_rejected_total{table="interactions"}')).toBe(1);
+});
+
+test('tells what ground truth is in use, and which file of it cannot be used', async () => {
+  const { events, records, sample } = telemetryProbe();
+
+  events.datasetsLoaded({ files: 2, turns: 30 });
+  const first = { place: 'truth.jsonl:12', problem: 'not JSON (cut off?)' };
+  events.datasetRefused({ path: 'truth.jsonl', faults: 3, first });
+
+  expect(records()).toMatchObject([
+    { level: 'info', event: 'datasetsLoaded', files: 2, turns: 30 },
+    { level: 'error', event: 'datasetRefused', path: 'truth.jsonl', faults: 3, ...first },
+  ]);
+  expect(await sample('tracegrade_dataset_loads_total')).toBe(1);
+  expect(await sample('tracegrade_dataset_refusals_total')).toBe(1);
 });
 
 test('tells the start and the end of an outage of the store once each', async () => {

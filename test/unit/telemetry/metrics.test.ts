@@ -4,7 +4,7 @@ import { exposeReadings } from '../../../src/telemetry/metrics.js';
 import { telemetryProbe } from '../../support/telemetry.js';
 
 /** Units of the Prometheus naming rules that we use, and what is counted where the thing itself is the unit. */
-const UNITS = /_(seconds|bytes|ratio|total|info|spans_open|traces_open|entries|rows)$/;
+const UNITS = /_(seconds|bytes|ratio|total|info|spans_open|traces_open|entries|rows|turns_(un)?matched)$/;
 
 test('exposes the text format, with help and type of every metric', async () => {
   const { registry } = telemetryProbe();
@@ -38,6 +38,8 @@ test('ends every name of ours in its unit', () => {
     spoolBytes: zero,
     queuedRows: zero,
     streamLagMs: zero,
+    matchedTurns: zero,
+    unmatchedTurns: zero,
   });
 
   const ours = registry.getMetricsAsArray().filter(({ name }) => name.startsWith('tracegrade_'));

@@ -1,0 +1,245 @@
+/**
+ * The relay: OTLP/HTTP requests, or the records of a topic that is not keyed, cut up by trace and written to a topic
+ * that is keyed by trace id, so that all spans of a trace meet in one worker.
+ *
+ * It keeps nothing: a request is answered 200, and an offset is committed, once all in-sync replicas have the records.
+ * What is repeated after a crash is the workers' to recognise.
+ */
+import type { Outcome } from '../model/outcome.js';
+import type { Rejection } from '../model/rejection.js';
+import { decodeTraces } from '../receive/decode.js';
+import type { KafkaConnection } from '../receive/kafka-client.js';
+import {
+  createKafkaProducer,
+  ensureTopic,
+  type KafkaProducer,
+  type OutgoingRecord,
+  type ProducerCompression,
+  type TopicShape,
+} from '../receive/kafka-producer.js';
+import { encodingOfRecord, type KafkaEncoding, type KafkaRecord } from '../receive/kafka-record.js';
+import {
+  startKafkaSource,
+  type KafkaSource,
+  type KafkaSourceConfig,
+  type PartitionLog,
+  type TopicPartition,
+} from '../receive/kafka-source.js';
+import { createLowWatermark } from '../receive/low-watermark.js';
+import { startOtlpHttp, type OtlpEntry, type OtlpHttpConfig, type OtlpHttpServer } from '../receive/otlp-http.js';
+import { splitByTrace } from '../receive/split-by-trace.js';
+import type { Events } from '../telemetry/events.js';
+import { exposeKafkaLag, type Registry } from '../telemetry/metrics.js';
+import { openDeadLetters, type DeadLetters } from './dead-letters.js';
+import { WorkerStartError } from './start-error.js';
+
+export interface RelaySettings {
+  readonly version: string;
+  readonly pid: number;
+  readonly http: OtlpHttpConfig;
+  readonly connection: KafkaConnection;
+  /** The keyed topic. */
+  readonly topic: string;
+  readonly compression: ProducerCompression;
+  /** Made when it is missing; null: it must be there. */
+  readonly create: TopicShape | null;
+  /** Topics that are not keyed; null: only OTLP/HTTP is relayed. */
+  readonly from: { readonly source: KafkaSourceConfig; readonly encoding: KafkaEncoding } | null;
+  readonly deadLetterTopic: string | null;
+}
+
+export interface RelayDeps {
+  readonly events: Events;
+  readonly registry: Registry;
+  readonly nowMs: () => number;
+  readonly random: () => number;
+}
+
+export interface Relay {
+  readonly port: number;
+  /** All of the topics that it reads has been relayed. */
+  readonly drained: boolean;
+  stop(): Promise<void>;
+}
+
+const REQUEST_DEADLINE_MS = 10_000;
+const RETRY_MS = 1_000;
+const MAX_WAITING_BYTES = 64 * 1024 * 1024;
+
+/** Starts a relay; resolves when its port answers. Throws WorkerStartError. A broker that is away is waited for. */
+export async function startRelay(settings: RelaySettings, deps: RelayDeps): Promise<Relay> {
+  const relay = new RunningRelay(settings, deps);
+  await relay.listen();
+  return relay;
+}
+
+class RunningRelay implements Relay {
+  private readonly producer: KafkaProducer;
+  private readonly deadLetters: DeadLetters | null;
+  private server: OtlpHttpServer | undefined;
+  private source: KafkaSource | null = null;
+  private readonly preparing: Promise<void>;
+  /** The keyed topic is there, or was not ours to make. */
+  private prepared = false;
+  private stopping = false;
+
+  constructor(
+    private readonly settings: RelaySettings,
+    private readonly deps: RelayDeps,
+  ) {
+    const { connection, compression, deadLetterTopic } = settings;
+    const { events } = deps;
+    this.producer = createKafkaProducer(connection, compression, events.kafkaClientLog);
+    this.deadLetters = openDeadLetters(deadLetterTopic, connection, { on: events, nowMs: deps.nowMs });
+    this.preparing = this.prepare();
+  }
+
+  get port(): number {
+    return this.server?.port ?? 0;
+  }
+
+  get drained(): boolean {
+    const { source } = this;
+    if (source === null) return this.settings.from === null;
+    return source.trouble === null && source.lag.every(({ lag }) => lag === 0) && this.producer.waitingBytes === 0;
+  }
+
+  async listen(): Promise<void> {
+    const { settings, deps } = this;
+    const { events, registry } = deps;
+    exposeKafkaLag(registry, () => this.source?.lag ?? []);
+    const start = await startOtlpHttp(settings.http, {
+      decode: (body, encoding) => decodeTraces(body, encoding),
+      append: (entry) => this.append(entry),
+      accepting: () => this.accepting(),
+      readiness: () => this.readiness(),
+      metricsText: () => registry.metrics(),
+      events,
+      nowMs: () => deps.nowMs(),
+    });
+    if (start.status !== 'started') throw new WorkerStartError(start.cause.message, { cause: start.cause });
+    this.server = start.server;
+    const { version, pid, http } = settings;
+    events.workerStarted({ role: 'relay', version, pid, host: http.host, port: this.port });
+  }
+
+  async stop(): Promise<void> {
+    this.stopping = true;
+    this.source?.quiesce();
+    await this.server?.close(REQUEST_DEADLINE_MS);
+    await this.preparing;
+    await this.producer.close();
+    await this.deadLetters?.close();
+    await this.source?.stop();
+  }
+
+  /** Makes the topic if asked, however long the brokers stay away, and then begins to read. */
+  private async prepare(): Promise<void> {
+    const { create, connection, from } = this.settings;
+    const { events } = this.deps;
+    while (!this.stopping && create !== null && !this.prepared) {
+      try {
+        await ensureTopic(connection, create, events.kafkaClientLog);
+        this.prepared = true;
+      } catch (error) {
+        const cause = error instanceof Error ? error : new Error('unknown error');
+        events.kafkaLost({ trouble: 'away', error: cause, retryMs: RETRY_MS });
+        await new Promise((wake) => setTimeout(wake, RETRY_MS));
+      }
+    }
+    this.prepared = true;
+    if (this.stopping || from === null) return;
+    this.source = startKafkaSource(from.source, {
+      on: events,
+      nowMs: this.deps.nowMs,
+      random: this.deps.random,
+      open: (partitions) => partitions.map((partition) => this.partitionLog(partition)),
+      full: () => this.producer.waitingBytes > MAX_WAITING_BYTES || this.deadLetters?.full === true,
+    });
+  }
+
+  private accepting(): Outcome {
+    const ok = this.prepared && this.producer.waitingBytes <= MAX_WAITING_BYTES;
+    return ok ? { status: 'ok' } : { status: 'retryable', cause: new Error('Kafka takes records too slowly') };
+  }
+
+  private readiness(): { ready: boolean; reasons: string[] } {
+    const reasons: string[] = [];
+    if (!this.prepared) reasons.push('the brokers do not answer yet');
+    if (this.source !== null && this.source.trouble !== null) reasons.push(`Kafka: ${this.source.trouble}`);
+    if (this.producer.trouble !== null) reasons.push(`Kafka: ${this.producer.trouble}`);
+    return { ready: reasons.length === 0, reasons };
+  }
+
+  /** The spans of the request were decoded and what is wrong with some of them is told by the server. */
+  private append({ body, encoding, batch }: OtlpEntry): Promise<Outcome> {
+    const split = splitByTrace(body, encoding);
+    if (split.kind === 'malformed')
+      return Promise.resolve({ status: 'rejected', cause: new Error(split.rejection.detail) });
+    this.deps.events.spansAccepted(batch.spans.length);
+    return this.write(split.parts);
+  }
+
+  private async write(parts: ReadonlyMap<string, Buffer>): Promise<Outcome> {
+    const { topic } = this.settings;
+    const records = [...parts].map(([key, value]): OutgoingRecord => ({ topic, key, value }));
+    const outcome = await this.producer.send(records);
+    if (outcome.status === 'ok') {
+      const bytes = records.reduce((sum, { value }) => sum + value.length, 0);
+      this.deps.events.recordsRelayed({ records: records.length, bytes });
+    }
+    return outcome;
+  }
+
+  private partitionLog(partition: TopicPartition): PartitionLog {
+    const watermark = createLowWatermark();
+    return {
+      take: (record) => {
+        watermark.hold(record.offset);
+        void this.relay(partition, record).then((done) => done && watermark.release(record.offset));
+      },
+      reached: (next) => watermark.reached(next),
+      drained: () => undefined,
+      get committable() {
+        return watermark.committable;
+      },
+    };
+  }
+
+  /** False: it is not written, and has to be read again. */
+  private async relay(from: TopicPartition, record: KafkaRecord): Promise<boolean> {
+    const { events } = this.deps;
+    const encoding = encodingOfRecord(record, this.settings.from?.encoding ?? 'sniff');
+    if (encoding === null) {
+      events.recordEmpty({ topic: from.topic });
+      return true;
+    }
+    const split = splitByTrace(record.value as Buffer, encoding);
+    if (split.kind === 'malformed') return this.bury(from, record, split.rejection);
+    for (const rejection of split.rejections) this.reject(from, record, rejection);
+    if (split.parts.size === 0) {
+      const detail = `spans expected, got none in ${String(record.value?.length)} bytes`;
+      return this.bury(from, record, { reason: 'malformed_body', detail, spans: 0 });
+    }
+    while (!this.stopping) {
+      const outcome = await this.write(split.parts);
+      if (outcome.status === 'ok') return true;
+      if (outcome.status === 'rejected') {
+        const detail = 'a record is larger than the keyed topic takes';
+        return this.bury(from, record, { reason: 'too_large', detail, spans: 0 });
+      }
+      await new Promise((wake) => setTimeout(wake, outcome.afterMs ?? RETRY_MS));
+    }
+    return false;
+  }
+
+  private async bury(from: TopicPartition, record: KafkaRecord, rejection: Rejection): Promise<boolean> {
+    this.reject(from, record, rejection);
+    return this.deadLetters === null || (await this.deadLetters.send(from, record, rejection));
+  }
+
+  private reject({ topic, partition }: TopicPartition, { offset }: KafkaRecord, rejection: Rejection): void {
+    const detail = `${topic}/${String(partition)}, offset ${String(offset)}: ${rejection.detail}`;
+    this.deps.events.spanRejected({ ...rejection, detail });
+  }
+}
