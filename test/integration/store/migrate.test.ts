@@ -5,10 +5,10 @@ import { openEngine } from '../../../src/store/engine.js';
 import { MigrationError } from '../../../src/store/errors.js';
 import { applyRetention, migrate, readMigrations, renderStatements } from '../../../src/store/migrate.js';
 import { ROW_CODES, WAIT_CODES } from '../../../src/store/retry.js';
-import { ENGINE_DEPS, freshStore, temporaryDir } from '../../support/store.js';
+import { embeddedTest, ENGINE_DEPS, freshPlace, freshStore, temporaryDir } from '../../support/store.js';
 
 async function freshEngine() {
-  return openEngine({ url: 'embedded', database: 'tracegrade', dataDir: temporaryDir() }, ENGINE_DEPS);
+  return openEngine(freshPlace(), ENGINE_DEPS);
 }
 
 test('makes the tables once, and says what it did', async () => {
@@ -17,11 +17,11 @@ test('makes the tables once, and says what it did', async () => {
   const names = migrations.map(({ name }) => name);
 
   const dryRun = await migrate(engine, migrations, { dryRun: true });
-  const untouched = await engine.rows("SELECT name FROM system.databases WHERE name = 'tracegrade'");
+  const untouched = await engine.rows(`SELECT name FROM system.databases WHERE name = '${engine.database}'`);
   const first = await migrate(engine, migrations);
   const second = await migrate(engine, migrations);
   const recorded = await engine.rows(
-    'SELECT version, name, checksum FROM tracegrade.schema_migrations ORDER BY version',
+    `SELECT version, name, checksum FROM ${engine.database}.schema_migrations ORDER BY version`,
   );
   await engine.close();
 
@@ -38,7 +38,7 @@ test('two at once end as one', async () => {
 
   await Promise.all([migrate(engine, migrations), migrate(engine, migrations)]);
   const after = await migrate(engine, migrations);
-  const recorded = await engine.rows('SELECT version FROM tracegrade.schema_migrations FINAL ORDER BY version');
+  const recorded = await engine.rows(`SELECT version FROM ${engine.database}.schema_migrations FINAL ORDER BY version`);
   await engine.close();
 
   expect(after.applied).toEqual([]);
@@ -48,9 +48,9 @@ test('two at once end as one', async () => {
 test('a run that was cut off goes on where it stopped', async () => {
   const engine = await freshEngine();
   const migrations = await readMigrations();
-  const target = { database: 'tracegrade', kind: 'embedded' } as const;
+  const target = { database: engine.database, kind: engine.kind };
   await migrate(engine, []);
-  await engine.command('CREATE DATABASE IF NOT EXISTS tracegrade');
+  await engine.command(`CREATE DATABASE IF NOT EXISTS ${engine.database}`);
   const [firstStatement] = renderStatements(migrations[0]?.template ?? '', target);
   await engine.command(firstStatement ?? '');
 
@@ -77,20 +77,21 @@ test('refuses a migration whose text has changed, and a database that is newer',
 
 test('documents every column of every table', async () => {
   const store = await freshStore();
+  const { database } = store.config;
 
   const undocumented = await store.rows(
-    "SELECT table, name FROM system.columns WHERE database = 'tracegrade' AND comment = '' " +
-      "AND table IN (SELECT name FROM system.tables WHERE database = 'tracegrade' AND engine LIKE '%MergeTree')",
+    `SELECT table, name FROM system.columns WHERE database = '${database}' AND comment = '' ` +
+      `AND table IN (SELECT name FROM system.tables WHERE database = '${database}' AND engine LIKE '%MergeTree')`,
   );
   const unexplained = await store.rows(
-    "SELECT name FROM system.tables WHERE database = 'tracegrade' AND comment = '' AND engine != 'MaterializedView'",
+    `SELECT name FROM system.tables WHERE database = '${database}' AND comment = '' AND engine != 'MaterializedView'`,
   );
 
   expect(undocumented).toEqual([]);
   expect(unexplained).toEqual([]);
 });
 
-test('syncs every insert into the embedded tables to disk', async () => {
+embeddedTest('syncs every insert into the embedded tables to disk', async () => {
   const store = await freshStore();
 
   const tables = await store.rows(
@@ -112,7 +113,7 @@ test('writes SQL for a cluster that the engine can read (there is no cluster her
   for (const { template } of await readMigrations()) {
     for (const statement of renderStatements(template, target)) {
       expect(statement).toContain('ON CLUSTER `main`');
-      await engine.rows(`EXPLAIN AST ${statement}`);
+      await engine.command(`EXPLAIN AST ${statement}`);
     }
   }
   await engine.close();
@@ -124,7 +125,7 @@ test('gives rows the age that is configured, changes it, and takes it back', asy
   const ages = async () => {
     const rows = await engine.rows(
       "SELECT name, extract(create_table_query, 'toIntervalDay\\\\((\\\\d+)\\\\)') AS days FROM system.tables " +
-        "WHERE database = 'tracegrade' AND name IN ('interactions', 'verdicts', 'open_tops', 'rejections') ORDER BY name",
+        `WHERE database = '${engine.database}' AND name IN ('interactions', 'verdicts', 'open_tops', 'rejections') ORDER BY name`,
     );
     return rows.map((row) => row['days']);
   };

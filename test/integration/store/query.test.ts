@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 
 import type { Store } from '../../../src/store/clickhouse.js';
 import type { QueryOptions } from '../../../src/store/query.js';
-import { freshStore, graded, temporaryDir, turn, WRITER_DEPS, writeInTurn } from '../../support/store.js';
+import { embeddedTest, freshStore, graded, temporaryDir, turn, WRITER_DEPS, writeInTurn } from '../../support/store.js';
 
 /** The text of the answer, or the name of the error. */
 async function ask(store: Store, sql: string, options: Partial<QueryOptions> = {}): Promise<string> {
@@ -48,14 +48,8 @@ test('refuses whatever changes something, and nothing has changed', async () => 
     'SET readonly = 0',
     'SELECT 1 SETTINGS readonly = 0',
     'SELECT 1 SETTINGS max_result_rows = 5',
-    'USE system',
     'OPTIMIZE TABLE interactions FINAL',
     'SYSTEM SHUTDOWN',
-    'KILL QUERY WHERE 1',
-    `SELECT 1 INTO OUTFILE '${file}'`,
-    `SELECT 1 INTO/* */OUTFILE '${file}'`,
-    `SELECT 'a''b' INTO OUTFILE '${file}'`,
-    `EXPLAIN SELECT 1 INTO OUTFILE '${file}'`,
     "SELECT * FROM file('/etc/hostname', 'LineAsString')",
     "SELECT * FROM url('http://127.0.0.1:1/', 'LineAsString')",
     `INSERT INTO FUNCTION file('${file}') SELECT 1`,
@@ -67,7 +61,23 @@ test('refuses whatever changes something, and nothing has changed', async () => 
   expect(await ask(store, 'SELECT count() FROM interactions', { format: 'CSV' })).toBe('1\n');
 });
 
-test('refuses functions that reach beyond the store, by whatever name they are called', async () => {
+embeddedTest('refuses what the embedded engine allows although it only reads', async () => {
+  const store = await freshStore();
+  const file = join(temporaryDir(), 'out.csv');
+  const refused = [
+    'USE system',
+    'KILL QUERY WHERE 1',
+    `SELECT 1 INTO OUTFILE '${file}'`,
+    `SELECT 1 INTO/* */OUTFILE '${file}'`,
+    `SELECT 'a''b' INTO OUTFILE '${file}'`,
+    `EXPLAIN SELECT 1 INTO OUTFILE '${file}'`,
+  ];
+
+  for (const sql of refused) expect([sql, await ask(store, sql)]).toEqual([sql, 'READONLY']);
+  expect(existsSync(file)).toBe(false);
+});
+
+embeddedTest('refuses functions that reach beyond the store, by whatever name they are called', async () => {
   const store = await freshStore();
   const dir = temporaryDir();
 

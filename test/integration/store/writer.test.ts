@@ -4,7 +4,7 @@ import { openEngine } from '../../../src/store/engine.js';
 import { isEngineError } from '../../../src/store/retry.js';
 import { interactionFromRow, verdictFromRow } from '../../../src/store/rows.js';
 import { call } from '../../support/score-builders.js';
-import { ENGINE_DEPS, freshStore, graded, temporaryDir, turn, WRITER_DEPS } from '../../support/store.js';
+import { ENGINE_DEPS, freshPlace, freshStore, graded, turn, WRITER_DEPS } from '../../support/store.js';
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 
@@ -185,7 +185,7 @@ describe('an insert that is sent again', () => {
 
   test('with the same token is stored once, with another one again', async () => {
     const store = await freshStore();
-    const engine = await openEngine({ url: 'embedded', database: 'tracegrade', dataDir: store.dataDir }, ENGINE_DEPS);
+    const engine = await openEngine(store.config, ENGINE_DEPS);
 
     await engine.insert('rejections', columns, [line('a'), line('b')], 'token-1');
     await engine.insert('rejections', columns, [line('a'), line('b')], 'token-1');
@@ -199,7 +199,7 @@ describe('an insert that is sent again', () => {
 
   test('feeds the table of open-topped rows once', async () => {
     const store = await freshStore();
-    const engine = await openEngine({ url: 'embedded', database: 'tracegrade', dataDir: store.dataDir }, ENGINE_DEPS);
+    const engine = await openEngine(store.config, ENGINE_DEPS);
     const names = ['interaction_id', 'trace_id', 'started_at', 'open_top'];
     const rows = [
       JSON.stringify(['i', 't', 1_796_020_000_000, true]),
@@ -218,7 +218,7 @@ describe('an insert that is sent again', () => {
 });
 
 test('an error of the engine has its code and its name, in process as over HTTP', async () => {
-  const engine = await openEngine({ url: 'embedded', database: 'nowhere', dataDir: temporaryDir() }, ENGINE_DEPS);
+  const engine = await openEngine(freshPlace(), ENGINE_DEPS);
 
   const error: unknown = await engine.insert('t', ['a'], ['[1]'], 'x').catch((reason: unknown) => reason);
   await engine.close();
