@@ -27,7 +27,7 @@ import {
 } from '../receive/kafka-source.js';
 import { createLowWatermark } from '../receive/low-watermark.js';
 import { startOtlpHttp, type OtlpEntry, type OtlpHttpConfig, type OtlpHttpServer } from '../receive/otlp-http.js';
-import { splitByTrace } from '../receive/split-by-trace.js';
+import { splitByTrace, splitDecoded } from '../receive/split-by-trace.js';
 import type { Events } from '../telemetry/events.js';
 import { exposeKafkaLag, type Registry } from '../telemetry/metrics.js';
 import { openDeadLetters, type DeadLetters } from './dead-letters.js';
@@ -173,9 +173,11 @@ class RunningRelay implements Relay {
 
   /** The spans of the request were decoded and what is wrong with some of them is told by the server. */
   private append({ body, encoding, batch }: OtlpEntry): Promise<Outcome> {
-    const split = splitByTrace(body, encoding);
-    if (split.kind === 'malformed')
-      return Promise.resolve({ status: 'rejected', cause: new Error(split.rejection.detail) });
+    const split = splitDecoded(body, encoding, batch);
+    // More than the decoder refuses: what is above the spans would be repeated too often.
+    if (split.rejections.length > batch.rejections.length) {
+      return Promise.resolve({ status: 'rejected', cause: new Error('the request holds too many traces') });
+    }
     this.deps.events.spansAccepted(batch.spans.length);
     return this.write(split.parts);
   }

@@ -73,6 +73,8 @@ export interface Worker {
 
 const TICK_MS = 100;
 const HEARTBEAT_MS = 10_000;
+/** A heartbeat without an answer for so long has failed; as for the writer's inserts. */
+const HEARTBEAT_STALLED_MS = 30_000;
 const REQUEST_DEADLINE_MS = 10_000;
 const DRAIN_MS = 20_000;
 const RETRY_AFTER_MS = 1_000;
@@ -118,6 +120,10 @@ class RunningWorker implements Worker {
   private unwatch: (() => void) | undefined;
   private timer: NodeJS.Timeout | undefined;
   private nextBeatMs = 0;
+  /** When the heartbeat that is on its way was sent; null: none is. */
+  private beatSinceMs: number | null = null;
+  /** The last heartbeat failed, and no row has got in since: all that an idle worker knows of its store. */
+  private beatFailed = false;
   private starting: Promise<void> = Promise.resolve();
   private idleWaiters: (() => void)[] = [];
   private storeReady = false;
@@ -139,7 +145,13 @@ class RunningWorker implements Worker {
           const timer = setTimeout(wake, ms);
           return () => clearTimeout(timer);
         },
-        on: events,
+        on: {
+          ...events,
+          batchStored: (event) => {
+            this.beatFailed = false;
+            events.batchStored(event);
+          },
+        },
       },
       settings.writer,
     );
@@ -303,7 +315,7 @@ class RunningWorker implements Worker {
   private readiness(): { ready: boolean; reasons: string[] } {
     const reasons: string[] = [];
     if (this.phase !== 'live') reasons.push(this.phase === 'starting' ? 'the store does not answer yet' : this.phase);
-    if (!this.writer.available) reasons.push('the store takes no rows');
+    if (!this.writer.available || this.beatFailed) reasons.push('the store takes no rows');
     for (const trouble of [this.spool?.trouble, this.kafka?.trouble]) if (trouble) reasons.push(trouble);
     return { ready: reasons.length === 0, reasons };
   }
@@ -326,8 +338,8 @@ class RunningWorker implements Worker {
     const { events } = this.deps;
     const { writer } = this;
     const held = !writer.available || writer.full;
-    if (!held) events.storeRecovered();
-    else if (!writer.available) events.storeUnavailable(new Error('inserts fail or hang'));
+    if (!writer.available) events.storeUnavailable(new Error('inserts fail or hang'));
+    else if (!held && !this.beatFailed) events.storeRecovered();
     this.spool?.tick(held);
     this.kafka?.tick(held);
     for (const shard of this.shards) {
@@ -358,7 +370,24 @@ class RunningWorker implements Worker {
         details: { openSpans: shard.openSpans, queuedRows: this.writer.waiting },
       }));
     if (beats.length === 0) return;
-    this.store.recordHeartbeats(beats).catch((error: unknown) => this.deps.events.storeUnavailable(error));
+    if (this.beatSinceMs !== null) {
+      const waitedMs = nowMs - this.beatSinceMs;
+      if (waitedMs >= HEARTBEAT_STALLED_MS) this.beatLost(new Error(`no answer to a heartbeat for ${waitedMs} ms`));
+      return;
+    }
+    this.beatSinceMs = nowMs;
+    this.store
+      .recordHeartbeats(beats)
+      .then(
+        () => (this.beatFailed = false),
+        (error: unknown) => this.beatLost(error),
+      )
+      .finally(() => (this.beatSinceMs = null));
+  }
+
+  private beatLost(error: unknown): void {
+    this.beatFailed = true;
+    this.deps.events.storeUnavailable(error);
   }
 
   whenIdle(): Promise<void> {

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { benchDecode } from './decode.js';
 import { benchEndToEnd } from './end-to-end.js';
 import { benchEstimate } from './estimate.js';
+import { benchKafka } from './kafka.js';
 import { benchPipeline } from './pipeline.js';
 import { MEASURED_BEFORE, measurePython } from './python-reference.js';
 import { benchToolCorrectness, toolWorkloads, type ToolWorkload } from './tool-correctness.js';
@@ -49,6 +50,19 @@ line('', 'spans/s', 'CPU s/1M spans', '', 'MB peak');
 for (const row of await benchEndToEnd(2 * SPANS)) {
   const cpu = rounded((row.cpuSeconds / row.spans) * 1e6, 1);
   line(row.name, Math.round(row.spans / row.seconds), cpu, '', Math.round(row.peakRss / 1e6));
+}
+
+const kafka = await benchKafka(4 * SPANS);
+console.log(
+  '\nKafka, 6 partitions, lz4 -> workers -> ClickHouse over HTTP; a worker has a process, as have the others.\n',
+);
+if (kafka === null) console.log('left out: no broker can run here (Java 17 with Maven, or Docker)');
+else {
+  line('', 'spans/s', 'CPU s/1M spans', '', 'MB peak');
+  for (const { workers, spansPerSecond, cpuSecondsPerMillionSpans, peakRss } of kafka) {
+    const name = workers === 1 ? '1 worker' : `${workers} workers`;
+    line(name, Math.round(spansPerSecond), rounded(cpuSecondsPerMillionSpans), '', Math.round(peakRss / 1e6));
+  }
 }
 
 const workloads = toolWorkloads();
