@@ -9,8 +9,8 @@ import type { ToolRun } from './tool-runs.js';
 export class IssuedCall {
   /** The same call wherever it says something new, the model's own output first. */
   readonly parts: ToolCallPart[] = [];
-  /** The arguments in `parts` as comparable texts, each once. */
-  readonly argumentsKeys: string[] = [];
+  private readonly keys: string[] = [];
+  private keyedParts = 0;
   readonly runs: ToolRun[] = [];
   name = '';
   id: string | undefined;
@@ -26,13 +26,25 @@ export class IssuedCall {
     /** Asked for by an attempt that failed: it counts only when it was carried out. */
     readonly tentative: boolean,
   ) {}
+
+  /** The arguments in `parts` as comparable texts, each once. Made when asked for: an id mostly says enough. */
+  get argumentsKeys(): readonly string[] {
+    for (; this.keyedParts < this.parts.length; this.keyedParts += 1) {
+      const key = argumentsKey((this.parts[this.keyedParts] as ToolCallPart).arguments);
+      if (key !== null && !this.keys.includes(key)) this.keys.push(key);
+    }
+    return this.keys;
+  }
 }
 
 /** The calls of a turn, found by what a copy of one elsewhere may still show: id, arguments, or only the name. */
 class IssuedCalls {
   readonly all: IssuedCall[] = [];
   private readonly byId = new Map<string, IssuedCall[]>();
-  private readonly byArguments = new Map<string, IssuedCall[]>();
+  private readonly byArgumentsKey = new Map<string, IssuedCall[]>();
+  private readonly keysOf = new Map<IssuedCall, Set<string>>();
+  /** Parts that `byArgumentsKey` has not been told of yet, with the name that their call then had. */
+  private unkeyed: { readonly call: IssuedCall; readonly part: ToolCallPart; readonly name: string }[] = [];
   private readonly byName = new Map<string, IssuedCall[]>();
   private readonly withoutArguments = new Map<string, IssuedCall[]>();
 
@@ -40,17 +52,15 @@ class IssuedCalls {
     this.all.push(call);
     call.name = part.name;
     append(this.byName, part.name, call);
-    if (argumentsKey(part.arguments) === null) append(this.withoutArguments, part.name, call);
+    if (part.arguments.status !== 'captured') append(this.withoutArguments, part.name, call);
     this.learn(call, part);
     return call;
   }
 
   /** Adds what a copy of the call tells beyond what is known. */
   learn(call: IssuedCall, part: ToolCallPart): void {
-    const key = argumentsKey(part.arguments);
     const newId = call.id === undefined && part.id !== undefined;
-    const newArguments = key !== null && !call.argumentsKeys.includes(key);
-    if (call.parts.length > 0 && !newId && !newArguments) return;
+    if (call.parts.length > 0 && !newId && !tellsArguments(call, part)) return;
     call.parts.push(part);
     if (call.name === '') {
       call.name = part.name;
@@ -60,23 +70,35 @@ class IssuedCalls {
       call.id = part.id;
       append(this.byId, part.id, call);
     }
-    if (newArguments) {
-      call.argumentsKeys.push(key);
-      append(this.byArguments, `${call.name}\n${key}`, call);
+    this.unkeyed.push({ call, part, name: call.name });
+  }
+
+  private byArguments(name: string, key: string): readonly IssuedCall[] | undefined {
+    for (const { call, part, name: itsName } of this.unkeyed) {
+      const its = argumentsKey(part.arguments);
+      const known = this.keysOf.get(call) ?? new Set();
+      if (its === null || known.has(its)) continue;
+      this.keysOf.set(call, known.add(its));
+      append(this.byArgumentsKey, `${itsName}\n${its}`, call);
     }
+    this.unkeyed = [];
+    return this.byArgumentsKey.get(`${name}\n${key}`);
   }
 
   /** The known call that a part seen elsewhere is a copy of; none that `used` holds. */
   find(part: ToolCallPart, used: ReadonlySet<IssuedCall>, agent: AgentSpan | null): IssuedCall | undefined {
-    const key = argumentsKey(part.arguments);
-    const sameKey = (call: IssuedCall) => key !== null && call.argumentsKeys.includes(key);
     const named = (call: IssuedCall) => call.name === part.name || call.name === '' || part.name === '';
     // Two different ids say that these are two calls, unless their arguments say otherwise.
     const noOtherId = (call: IssuedCall) => part.id === undefined || call.id === undefined || call.id === part.id;
     const pick = (list: readonly IssuedCall[] | undefined, test: (call: IssuedCall) => boolean) =>
       list === undefined ? undefined : pickFree(list, used, agent, test);
     const sameId = part.id === undefined ? undefined : this.byId.get(part.id);
-    const sameArguments = key === null ? undefined : this.byArguments.get(`${part.name}\n${key}`);
+    // Only where ids repeat do arguments have to choose.
+    const only = sameId?.length === 1 ? pick(sameId, named) : undefined;
+    if (only !== undefined) return only;
+    const key = argumentsKey(part.arguments);
+    const sameKey = (call: IssuedCall) => key !== null && call.argumentsKeys.includes(key);
+    const sameArguments = key === null ? undefined : this.byArguments(part.name, key);
     return (
       pick(sameId, (call) => named(call) && sameKey(call)) ??
       pick(sameId, named) ??
@@ -85,6 +107,13 @@ class IssuedCalls {
       pick(sameArguments, () => true)
     );
   }
+}
+
+/** Has a copy of a call arguments that are not known? Equal texts are read once, so most copies share theirs. */
+function tellsArguments(call: IssuedCall, { arguments: args }: ToolCallPart): boolean {
+  if (args.status !== 'captured' || call.parts.some((part) => part.arguments === args)) return false;
+  const key = argumentsKey(args);
+  return key !== null && !call.argumentsKeys.includes(key);
 }
 
 function append(map: Map<string, IssuedCall[]>, key: string, call: IssuedCall): void {

@@ -15,7 +15,9 @@ import type { ToolRun } from './tool-runs.js';
 export function joinRuns(issued: readonly IssuedCall[], runs: readonly ToolRun[]): readonly (readonly ToolRun[])[] {
   const calls = [...issued].sort(byOrder);
   const free = new Set(runs);
-  for (const pass of PASSES) {
+  // Where no id is repeated, the first pass finds nothing that the second does not find without comparing arguments.
+  const unique = allDistinct(calls.map(({ id }) => id)) && allDistinct(runs.map(({ callId }) => callId));
+  for (const pass of unique ? PASSES.slice(1) : PASSES) {
     if (free.size === 0) return [];
     const buckets = bucket(free, pass.runKey);
     for (const sameAgent of [true, false]) {
@@ -33,6 +35,11 @@ export function joinRuns(issued: readonly IssuedCall[], runs: readonly ToolRun[]
   }
   joinRepeats(calls, free);
   return groupRepeats(free);
+}
+
+function allDistinct(ids: readonly (string | undefined)[]): boolean {
+  const known = ids.filter((id) => id !== undefined);
+  return known.length < 2 || new Set(known).size === known.length;
 }
 
 /** What no message asked for: each group is one call. */

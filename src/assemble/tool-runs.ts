@@ -12,8 +12,6 @@ export class ToolRun {
   readonly callId: string | undefined;
   /** Best source first. */
   readonly arguments: readonly RecordedArguments[];
-  /** The captured ones as comparable text; null when none were. */
-  readonly argumentsKey: string | null;
   readonly result: Json | undefined;
   /** The failure that the outermost span tells; else that of the last span inside it. */
   readonly failure: ToolFailure | undefined;
@@ -28,14 +26,20 @@ export class ToolRun {
     this.outer = spans[0] as AgentSpan;
     this.name = this.outer.read('toolName')?.value ?? '';
     this.callId = first(spans, (span) => span.read('toolCallId')?.value);
-    this.arguments = spans.flatMap((span) => span.readings('toolArguments').map(({ value }) => value));
-    const captured = this.arguments.find((args) => args.status === 'captured');
-    this.argumentsKey = captured === undefined ? null : argumentsKey(captured);
+    const recorded: RecordedArguments[] = [];
+    for (const span of spans) for (const { value } of span.readings('toolArguments')) recorded.push(value);
+    this.arguments = recorded;
     this.result = first(spans, (span) => span.read('toolResult')?.value);
     this.failure =
       this.outer.read('toolFailure')?.value ?? (spans[spans.length - 1] as AgentSpan).read('toolFailure')?.value;
     this.startNano = this.outer.span.startUnixNano;
     this.endNano = this.outer.span.endUnixNano;
+  }
+
+  /** The captured arguments as comparable text; null when none were. */
+  get argumentsKey(): string | null {
+    const captured = this.arguments.find((args) => args.status === 'captured');
+    return captured === undefined ? null : argumentsKey(captured);
   }
 
   /** It waits for a person. */

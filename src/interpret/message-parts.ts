@@ -30,10 +30,12 @@ const MEDIA_TYPES =
 export function contentParts(content: Json | undefined): MessagePart[] {
   if (content === undefined || content === null) return [];
   if (typeof content === 'string') return textParts(content);
-  if (Array.isArray(content)) {
-    return (content as readonly Json[]).flatMap((item) => (typeof item === 'string' ? itemParts(item) : onePart(item)));
+  if (!Array.isArray(content)) return onePart(content);
+  const parts: MessagePart[] = [];
+  for (const item of content as readonly Json[]) {
+    for (const part of typeof item === 'string' ? itemParts(item) : onePart(item)) parts.push(part);
   }
-  return onePart(content);
+  return parts;
 }
 
 /** As `contentParts`, for recorders that write a list of blocks as JSON text. */

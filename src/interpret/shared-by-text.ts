@@ -5,19 +5,23 @@ const ENTRY = 100;
 
 /**
  * `read`, remembering what it made of the latest texts: each model call repeats the tools that it is offered, and the
- * calls and results before it. What comes back is shared, so it must never be changed.
+ * calls and results before it. What comes back is shared, so it must never be changed, and must follow from the text
+ * alone: `more` only helps to read it.
  *
  * Memory is bounded whatever senders write: two generations of `maxChars` characters are held, and when the younger
  * one is full, the older one is forgotten, but for what was asked for since.
  */
-export function sharedByText<T>(maxChars: number, read: (text: string) => T): (text: string) => T {
+export function sharedByText<T, A extends readonly unknown[]>(
+  maxChars: number,
+  read: (text: string, ...more: A) => T,
+): (text: string, ...more: A) => T {
   let young = new Map<string, T>();
   let old = new Map<string, T>();
   let chars = 0;
-  return (text) => {
+  return (text, ...more) => {
     const known = young.get(text);
     if (known !== undefined) return known;
-    const value = old.get(text) ?? read(text);
+    const value = old.get(text) ?? read(text, ...more);
     if (text.length > MAX_TEXT) return value;
     if (chars > maxChars) {
       old = young;

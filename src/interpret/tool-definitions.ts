@@ -1,5 +1,6 @@
 import { isJsonObject, type Json, type JsonObject } from '../model/json.js';
 import type { ToolDefinition } from '../model/message.js';
+import type { Attributes } from '../model/span.js';
 import { jsonish, looseJson, ownJson } from './jsonish.js';
 import { sharedByText, WITHIN_AN_AGENT } from './shared-by-text.js';
 
@@ -22,6 +23,17 @@ export function readToolDefinitions(value: Json | undefined): readonly ToolDefin
   if (value === undefined || value === null) return [];
   return definitionsIn(typeof value === 'string' ? value : JSON.stringify(value));
 }
+
+/** As `readToolDefinitions`, for an attribute: what all calls of an agent repeat is not even decoded again. */
+export function toolDefinitionsAt(attributes: Attributes, key: string): readonly ToolDefinition[] {
+  const encoded = attributes.encoded?.(key);
+  if (encoded === undefined) return readToolDefinitions(attributes.get(key));
+  return definitionsEncoded(encoded, () => attributes.get(key));
+}
+
+const definitionsEncoded = sharedByText(WITHIN_AN_AGENT, (_encoded, decode: () => Json | undefined) =>
+  readToolDefinitions(decode()),
+);
 
 /** Shared, so that each agent's schemas are the same objects in all of its calls: what is compiled from them is, too. */
 const definitionsIn = sharedByText(WITHIN_AN_AGENT, (text): readonly ToolDefinition[] => {

@@ -17,6 +17,11 @@ export interface Attributes {
   has(key: string): boolean;
   /** `undefined` when the key is absent; `null` when it is there without a value. */
   get(key: string): Json | undefined;
+  /**
+   * A text that is equal only for equal values, made without decoding: for what is read once and shared. Absent where
+   * values have no bytes; `undefined` when the key is absent or has no value.
+   */
+  encoded?(key: string): string | undefined;
   /** In order of first appearance. */
   keys(): readonly string[];
 }

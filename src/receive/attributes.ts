@@ -2,6 +2,7 @@ import type { Attributes } from '../model/span.js';
 import type { Json } from '../model/json.js';
 import { noKeys, OwnKeys } from './key-lists.js';
 import type { KeyIndex, KeyList } from './key-lists.js';
+import type { OtlpEncoding } from './decode.js';
 import { readKey } from './short-strings.js';
 
 /** Reads the AnyValue that stands at `start` .. `end`. Only asked for bytes that were checked before. */
@@ -19,6 +20,7 @@ class PositionedAttributes implements Attributes {
     /** Start and end of each value in turn; -1 for a key without a value. */
     private readonly positions: readonly number[],
     private readonly readValue: ValueReader,
+    private readonly encoding: OtlpEncoding,
   ) {
     this.distinct = index.keys;
   }
@@ -42,6 +44,14 @@ class PositionedAttributes implements Attributes {
     return start < 0 ? null : this.readValue(this.bytes, start, this.positions[2 * slot + 1] as number);
   }
 
+  encoded(key: string): string | undefined {
+    const slot = this.index.find(key);
+    const start = slot === undefined ? -1 : (this.positions[2 * slot] as number);
+    if (slot === undefined || start < 0) return undefined;
+    // The same bytes may be another value in another encoding.
+    return `${this.encoding} ${this.bytes.toString('latin1', start, this.positions[2 * slot + 1])}`;
+  }
+
   keys(): readonly string[] {
     return this.distinct;
   }
@@ -53,6 +63,9 @@ class NoAttributes implements Attributes {
     return false;
   }
   get(): undefined {
+    return undefined;
+  }
+  encoded(): undefined {
     return undefined;
   }
   keys(): readonly string[] {
@@ -94,10 +107,10 @@ export class AttributesBuilder {
     this.place(this.ownKeys().slotFor(key), valueStart, valueEnd);
   }
 
-  build(readValue: ValueReader): Attributes {
+  build(readValue: ValueReader, encoding: OtlpEncoding): Attributes {
     if (this.positions.length === 0) return NO_ATTRIBUTES;
     const index = this.own ?? (this.shared as KeyIndex);
-    return new PositionedAttributes(this.bytes, index, this.positions, readValue);
+    return new PositionedAttributes(this.bytes, index, this.positions, readValue, encoding);
   }
 
   private place(slot: number, start: number, end: number): void {

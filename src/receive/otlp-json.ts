@@ -473,7 +473,7 @@ function readAttributes(bytes: Buffer, at: number, end: number): Attributes {
   if (!reader.openArray()) return NO_ATTRIBUTES;
   do readAttribute(reader, builder);
   while (reader.nextElement());
-  return builder.build((buffer, start, stop) => readAnyValue(new JsonReader(buffer, start, stop)));
+  return builder.build((buffer, start, stop) => readAnyValue(new JsonReader(buffer, start, stop)), 'json');
 }
 
 function readAttribute(reader: JsonReader, builder: AttributesBuilder): void {

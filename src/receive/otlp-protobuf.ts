@@ -425,7 +425,7 @@ function readAttributes(bytes: Buffer, at: number, end: number, attributesTag: n
       reader.skip(tag, end);
     }
   }
-  return builder.build(readAnyValue);
+  return builder.build(readAnyValue, 'protobuf');
 }
 
 function readEvent(reader: WireReader, end: number): SpanEvent {

@@ -6,7 +6,7 @@ import { entriesOf } from '../../support/decoding.js';
 function build(keys: readonly string[]) {
   const builder = new AttributesBuilder(Buffer.alloc(0));
   keys.forEach((key, i) => builder.add(key, i, i));
-  return builder.build((_, start) => start);
+  return builder.build((_, start) => start, 'json');
 }
 
 test('gives right values for more different keys than are ever shared', () => {
@@ -41,4 +41,19 @@ test('holds nothing when nothing was added', () => {
     undefined,
     [],
   ]);
+});
+
+test('tells equal values by their bytes, apart for each encoding', () => {
+  const place = (key: string, text: string, encoding: 'json' | 'protobuf') => {
+    const builder = new AttributesBuilder(Buffer.from(text));
+    builder.add(key, 0, text.length);
+    builder.add('without a value', -1, -1);
+    return builder.build(() => null, encoding);
+  };
+  const attributes = place('a', '["x"]', 'json');
+
+  expect(attributes.encoded?.('a')).toBe(place('b', '["x"]', 'json').encoded?.('b'));
+  expect(attributes.encoded?.('a')).not.toBe(place('a', '["y"]', 'json').encoded?.('a'));
+  expect(attributes.encoded?.('a')).not.toBe(place('a', '["x"]', 'protobuf').encoded?.('a'));
+  expect([attributes.encoded?.('without a value'), attributes.encoded?.('absent')]).toEqual([undefined, undefined]);
 });
