@@ -266,7 +266,7 @@ const store = z
     cluster: text('Name of the ClickHouse cluster; tables are then Replicated and made ON CLUSTER.').optional(),
     ttlDays: count('Rows older than this are deleted. Days; absent: kept for ever.').optional(),
     batchRows: count('Rows that are written together at most.').default(10_000),
-    batchMs: ms('A row waits at most this long for others to be written with.').default(500),
+    batchMs: ms('A row waits at most this long for others to be written with.').default(1_000),
     maxQueuedRows: count('Rows that wait for the store; past it senders are told to wait.').default(200_000),
   })
   .prefault({});

@@ -2,7 +2,7 @@ import type { Attributes } from '../model/span.js';
 import type { Json } from '../model/json.js';
 import { noKeys, OwnKeys } from './key-lists.js';
 import type { KeyIndex, KeyList } from './key-lists.js';
-import type { OtlpEncoding } from './decode.js';
+import type { OtlpEncoding } from './encoding.js';
 import { readKey } from './short-strings.js';
 
 /** Reads the AnyValue that stands at `start` .. `end`. Only asked for bytes that were checked before. */

@@ -4,9 +4,10 @@ import type { DecodeLimits } from './decode-limits.js';
 import { DecodeReport } from './decode-report.js';
 import { decodeJson } from './otlp-json.js';
 import { decodeProtobuf } from './otlp-protobuf.js';
+import type { OtlpEncoding } from './encoding.js';
 import type { SpanRecord } from './span-record.js';
 
-export type OtlpEncoding = 'protobuf' | 'json';
+export type { OtlpEncoding } from './encoding.js';
 
 export type DecodeResult =
   | {

@@ -1,4 +1,5 @@
-import type { OtlpEncoding } from './decode.js';
+/** How an OTLP message is written. */
+export type OtlpEncoding = 'protobuf' | 'json';
 
 const ENCODINGS: ReadonlyMap<string, OtlpEncoding> = new Map([
   ['application/x-protobuf', 'protobuf'],
