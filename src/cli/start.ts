@@ -13,21 +13,24 @@ import { untilStopped } from './until-stopped.js';
 const ROLES = ['all', 'worker', 'relay', 'rollup'] as const;
 type Role = (typeof ROLES)[number];
 
+const ROLES_HELP = `
+Roles:
+  all     receives OTLP/HTTP traces (POST /v1/traces) and, where receive.kafka.brokers are named, reads from Kafka;
+          grades the interactions in them and writes them to ClickHouse
+  worker  the same from Kafka alone; start as many as the topic has partitions
+  relay   writes what comes over OTLP/HTTP, and the records of relay.fromTopics, to relay.topic, keyed by trace id
+  rollup  not in this version
+`;
+
 export const startCommand: RegisterCommand = (program, io, done) => {
   const command: Command = program
     .command('start')
     .summary('receive traces, grade them and store the result')
-    .description(
-      'Runs until SIGTERM or SIGINT. GET /healthz, /readyz and /metrics tell how it is. Roles:\n' +
-        '  all     receives OTLP/HTTP traces (POST /v1/traces) and, where receive.kafka.brokers are named, reads from\n' +
-        '          Kafka; grades the interactions in them and writes them to ClickHouse\n' +
-        '  worker  the same from Kafka alone; start as many as the topic has partitions\n' +
-        '  relay   writes what comes over OTLP/HTTP, and the records of relay.fromTopics, to relay.topic, keyed by trace id\n' +
-        '  rollup  not in this version',
-    )
+    .description('Runs until SIGTERM or SIGINT. GET /healthz, /readyz and /metrics tell how it is.')
     .addOption(new Option('--role <role>', 'what this process does').choices(ROLES).default('all'))
     .action(async (options: CommonOptions & { role: Role }) => done(await runStart(options, io)));
   withCommonOptions(command);
+  command.addHelpText('after', ROLES_HELP);
 };
 
 async function runStart(options: CommonOptions & { role: Role }, io: Io): Promise<ExitStatus> {
