@@ -27,6 +27,9 @@ export interface StoreConfig {
   readonly requestTimeoutMs?: number;
 }
 
+/** A server that does not say for so long that it is there, is away. Inserts have longer. */
+const PING_MS = 10_000;
+
 type Connection = NonNullable<NonNullable<Parameters<typeof createClient>[0]>['connection']>;
 
 /** What the store cannot know by itself. */
@@ -187,7 +190,7 @@ function overClient(client: ClickHouseClient, database: string): Omit<Engine, 'k
       for await (const _ of stream);
     },
     async ping() {
-      const result = await client.ping();
+      const result = await client.ping({ select: false, abort_signal: AbortSignal.timeout(PING_MS) });
       return result.success ? null : result.error;
     },
   };
