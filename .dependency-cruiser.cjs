@@ -2,7 +2,7 @@
  * Rooms meet only in model/; pipeline.ts joins them; cli/ and main.ts start things.
  * @type {import('dependency-cruiser').IConfiguration}
  */
-const rooms = ['receive', 'interpret', 'assemble', 'score', 'estimate', 'store', 'telemetry'];
+const rooms = ['receive', 'interpret', 'assemble', 'score', 'judge', 'estimate', 'store', 'telemetry'];
 
 module.exports = {
   forbidden: [

@@ -9,8 +9,8 @@
  * - *"Nothing more to read"* is asked for: kafkajs does not say which partitions an empty answer was about. Once a
  *   second the end offsets are fetched; a partition that had been read up to there was drained when the question left.
  *   The same answers give the lag.
- * - *A session ends, and another begins*, when the client gives up, when it has gone silent (no fetch for
- *   `SILENT_MS`), or when a missing topic has appeared; with growing pauses while brokers stay away.
+ * - *A session ends, and another begins*, when the client gives up, when it has gone silent (neither a fetch
+ *   nor a record for `SILENT_MS`), or when a missing topic has appeared; with growing pauses while brokers stay away.
  * - *Back-pressure*: while `full()` all partitions are paused. A paused consumer heartbeats and stays a member.
  */
 import { setTimeout as pause } from 'node:timers/promises';
@@ -205,7 +205,8 @@ class Session {
   private partitions = new Map<string, Assigned>();
   /** Where to begin on partitions for which the group has committed nothing. */
   private starts = new Map<string, Offset>();
-  private lastFetchMs = 0;
+  /** A join, a fetch, or a record: what one fetch brought can take longer than the patience with a silent consumer. */
+  private lastSignMs = 0;
   private nextOffsetsMs = 0;
   private nextTopicsMs = 0;
   private asking = false;
@@ -223,7 +224,7 @@ class Session {
   ) {}
 
   get trouble(): string | null {
-    if (this.consumer === null || this.lastFetchMs === 0) return 'it has not joined its group yet';
+    if (this.consumer === null || this.lastSignMs === 0) return 'it has not joined its group yet';
     return null;
   }
 
@@ -302,7 +303,7 @@ class Session {
     this.consumer = consumer;
     consumer.on('consumer.group_join', ({ payload }) => this.join(payload.memberId, payload.memberAssignment));
     consumer.on('consumer.fetch', () => {
-      this.lastFetchMs = this.deps.nowMs();
+      this.lastSignMs = this.deps.nowMs();
       this.hasFetched = true;
     });
     // Batches that hold control records only, or whose records were aborted or compacted away, are given to nobody.
@@ -314,7 +315,7 @@ class Session {
     await this.findStarts();
     await consumer.connect();
     await consumer.subscribe({ topics: [...this.subscribed], fromBeginning: true });
-    this.lastFetchMs = this.deps.nowMs();
+    this.lastSignMs = this.deps.nowMs();
     if (this.ended) return;
     await consumer.run({ autoCommit: false, eachBatchAutoResolve: false, eachBatch: (payload) => this.batch(payload) });
   }
@@ -354,7 +355,7 @@ class Session {
       this.reach(assigned, start);
     });
     this.nextOffsetsMs = 0;
-    this.lastFetchMs = this.deps.nowMs();
+    this.lastSignMs = this.deps.nowMs();
     // The client remembers across joins which topics are paused.
     if (this.quiet || this.deps.full()) this.pause();
     this.joined();
@@ -369,6 +370,7 @@ class Session {
       !this.ended && payload.isRunning() && !payload.isStale() && this.partitions.get(keyOf(batch)) === assigned;
     for (const message of batch.messages) {
       if (!current()) return;
+      this.lastSignMs = this.deps.nowMs();
       if (this.quiet || this.deps.full()) return this.pause();
       assigned.log.take(recordOf(message));
       assigned.position = Number(message.offset) + 1;
@@ -404,8 +406,10 @@ class Session {
       if (this.paused && !this.quiet && !this.deps.full()) this.resume();
       if (nowMs >= this.nextTopicsMs) this.ask(() => this.lookForTopics());
       else if (nowMs >= this.nextOffsetsMs && this.consumer !== null) this.ask(() => this.fetchEnds());
-      if (this.consumer !== null && nowMs - this.lastFetchMs > SILENT_MS) {
-        const error = new Error(`no fetch for ${String(Math.round((nowMs - this.lastFetchMs) / 1_000))} s`);
+      if (this.consumer !== null && nowMs - this.lastSignMs > SILENT_MS) {
+        const error = new Error(
+          `neither a fetch nor a record for ${String(Math.round((nowMs - this.lastSignMs) / 1_000))} s`,
+        );
         this.end({ kind: 'lost', trouble: 'silent', error });
       }
       void this.commit();

@@ -16,13 +16,16 @@ export async function readDatasetFile(path: string): Promise<Datasets> {
 }
 
 /**
- * The dataset files in a directory, in order of name: `.json`, `.jsonl` and `.ndjson`, but for hidden ones; directories
- * below it are not looked into. null when it is no directory, or cannot be listed.
+ * The dataset files in a directory, in order of name: `.json`, `.jsonl` and `.ndjson`, and links of such names, but for
+ * hidden ones. Whatever else has such a name (a directory, or a pipe, which might be read for ever) is left out. null when
+ * it is no directory, or cannot be listed.
  */
 export async function datasetFilesIn(path: string): Promise<readonly string[] | null> {
   try {
-    const names = await readdir(path);
-    return names
+    const entries = await readdir(path, { withFileTypes: true });
+    return entries
+      .filter((entry) => entry.isFile() || entry.isSymbolicLink())
+      .map(({ name }) => name)
       .filter((name) => /^[^.].*\.(?:json|jsonl|ndjson)$/i.test(name))
       .sort()
       .map((name) => join(path, name));

@@ -58,7 +58,12 @@ export interface Datasets {
 const text = z.string();
 const optionalText = text.nullish();
 const id = z.union([text, z.number().transform(String)]).nullish();
-const jsonObject = z.custom<JsonObject>(isJsonObject, 'an object expected');
+// As deep as attribute values are read. What compares them calls itself for each level, and must not run out of stack.
+const MAX_DEPTH = 100;
+const notTooDeep = (value: unknown): boolean => !isDeeper(value, MAX_DEPTH);
+const tooDeep = `nested at most ${MAX_DEPTH} deep expected`;
+
+const jsonObject = z.custom<JsonObject>(isJsonObject, 'an object expected').refine(notTooDeep, tooDeep);
 const names = z.array(text.min(1)).nullish();
 
 const expectedTool = z.strictObject({
@@ -82,7 +87,10 @@ const groundTruth = z.strictObject({
 
 const usedTool = z.looseObject({
   tool_name: optionalText,
-  parameters: z.custom<Json | undefined>(() => true).optional(),
+  parameters: z
+    .custom<Json | undefined>(() => true)
+    .refine(notTooDeep, tooDeep)
+    .optional(),
   step: z.number().nullish(),
 });
 
@@ -253,6 +261,11 @@ export function readConversation(value: unknown, prefix: string): DatasetConvers
     });
   });
   return { sessionId: orNull(session_id), assistantId: orNull(assistant_id), turns, faults };
+}
+
+function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return levels === 0 || Object.values(value).some((member) => isDeeper(member, levels - 1));
 }
 
 function blank(value: string | null | undefined): boolean {

@@ -90,6 +90,7 @@ class Reader {
 
   /** `name`: the key under which the value stands, in snake_case. */
   walk(value: Json, name: string, depth: number): void {
+    if (typeof value === 'object') this.chars -= 1; // Else a million empty records would be looked at.
     if (this.isFull || depth > MAX_DEPTH) {
       this.more = true;
     } else if (typeof value === 'number') {

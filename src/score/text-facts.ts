@@ -25,8 +25,8 @@ export type Value =
   /** A flag by its name: "is deleted", "not available". */
   | { readonly kind: 'flag'; readonly word: string; readonly holds: boolean };
 
-// An enumeration's `1.` at the start of a line numbers the line, and says nothing.
-const LIST_MARK = /^[ \t]*\d{1,2}[.)](?=\s)/gm;
+// An enumeration's `1.` at the start of a line, also in Markdown's bold or as a heading, numbers the line and says nothing.
+const LIST_MARK = /^[ \t]{0,16}(?:>[ \t]?|[-*#]{1,6}[ \t]{1,4})?(?:\*\*|__)?(?:step )?\d{1,2}[.):](?=[\s*_])/gm;
 
 // A number with its fraction is one word, so that 12 is no word of 12.5; so are times and addresses.
 const WORD = /[\p{L}\p{N}]+(?:(?<=\d)[.,:]\d+)*/gu;
@@ -34,7 +34,9 @@ const WORD = /[\p{L}\p{N}]+(?:(?<=\d)[.,:]\d+)*/gu;
 const MARK = /\p{M}/gu;
 const HUMP = /(?<=\p{Ll})(?=\p{Lu})/gu;
 
-const NEGATIONS = new Set(['not', 'no', 'never', 'cannot', 't', 'without', 'unable', 'nicht', 'kein', 'keine', 'pas']);
+const NEGATIONS = new Set(
+  'not no never neither nor cannot t without unable nicht kein keine keinen weder pas'.split(' '),
+);
 const NEAR = 3; // words between "not" and what it denies: "not yet been deleted"
 
 // Below this a word is an article or a preposition as often as a word that says something.
@@ -78,6 +80,18 @@ export function states(facts: TextFacts, value: Value): boolean {
   }
 }
 
+/** Does the text only deny the value: "has not shipped"? Told of single words; a number or a name of several says more. */
+export function denies(facts: TextFacts, value: Value): boolean {
+  if (value.kind !== 'words' || value.words.length !== 1) return false;
+  const [word] = value.words;
+  const words = facts.words.trim().split(' ');
+  return words.includes(word as string) && words.every((each, i) => each !== word || isDenied(words, i));
+}
+
+function isDenied(words: readonly string[], i: number): boolean {
+  return words.slice(Math.max(0, i - NEAR), i).some((before) => NEGATIONS.has(before));
+}
+
 function statesNumber(facts: TextFacts, number: number): boolean {
   if (facts.numbers.some((readings) => readings.some((reading) => writesNumber(reading, number)))) return true;
   // "one" is a pronoun more often than a number.
@@ -100,9 +114,5 @@ function statesFlag(facts: TextFacts, word: string, holds: boolean): boolean {
   if (!holds && (facts.wordSet.has(`un${word}`) || facts.wordSet.has(`in${word}`))) return true;
   if (!facts.wordSet.has(word)) return false;
   const words = facts.words.trim().split(' ');
-  return words.some((each, i) => {
-    if (each !== word) return false;
-    const denied = words.slice(Math.max(0, i - NEAR), i).some((before) => NEGATIONS.has(before));
-    return denied !== holds;
-  });
+  return words.some((each, i) => each === word && isDenied(words, i) !== holds);
 }

@@ -4,7 +4,7 @@ import { KnownBefore } from './known-before.js';
 import type { ReadingBounds, SalientValue } from './salient-values.js';
 import { salientValues } from './salient-values.js';
 import type { TextFacts, Value } from './text-facts.js';
-import { factsOf, states } from './text-facts.js';
+import { denies, factsOf, states } from './text-facts.js';
 
 /**
  * What a rule can tell about the use of a call's result in the answer.
@@ -70,7 +70,7 @@ export function resultUses(
     const isFew = values.length <= FEW;
     const isNew = ({ value, text }: SalientValue): boolean => !known.hold(value, i, text);
     const isStated = ({ value }: SalientValue): boolean =>
-      states(stated, value) || onward.some((facts) => states(facts, value));
+      (states(stated, value) && !denies(stated, value)) || onward.some((facts) => states(facts, value));
 
     if (values.some((each) => (isFew || !each.weak) && isStated(each) && isNew(each))) {
       uses[i] = 'used';

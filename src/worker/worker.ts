@@ -23,6 +23,8 @@ import type { ExpectationIndex } from '../score/expectations.js';
 import { policyHash, policySettings, type ScoringPolicy } from '../score/policy.js';
 import { openStore, type Store } from '../store/clickhouse.js';
 import { ownerOf, type StoreConfig } from '../store/engine.js';
+import { MigrationError } from '../store/errors.js';
+import { isEngineError } from '../store/retry.js';
 import type { StoreWriter, WriterRules } from '../store/writer.js';
 import type { DropReason } from '../telemetry/instruments.js';
 import type { Events } from '../telemetry/events.js';
@@ -263,9 +265,16 @@ class RunningWorker implements Worker {
       return false;
     }
     const { policy } = this.settings;
-    await this.store.migrate();
     const record = { policy: policyHash(policy), sinceMs: this.deps.nowMs(), settings: policySettings(policy) };
-    await this.store.recordPolicy(record);
+    try {
+      await this.store.migrate();
+      await this.store.recordPolicy(record);
+    } catch (error) {
+      // A server may have gone since it answered. What it answers, and a schema that does not fit, are for a person.
+      if (this.store.kind !== 'server' || isEngineError(error) || error instanceof MigrationError) throw error;
+      this.deps.events.storeUnavailable(error);
+      return false;
+    }
     this.storeReady = true;
     return true;
   }

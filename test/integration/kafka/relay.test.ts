@@ -11,7 +11,7 @@ import { agent, hex, request, tool } from '../../support/turn-traffic.js';
 interface RunningRelay {
   readonly relay: Relay;
   readonly telemetry: TelemetryProbe;
-  post(body: string | Uint8Array, contentType?: string): Promise<Response>;
+  readonly post: (body: string | Uint8Array, contentType?: string) => Promise<Response>;
 }
 
 async function relayTo(

@@ -100,7 +100,8 @@ kafkaTest('changes no row, verdict or count when all is read again from the begi
     topic,
     [1, 2, 3].map((trace) => keyed(trace, request(...turn(trace, trace)))),
   );
-  const verdicts = 'SELECT interaction_id, verdict, revision, outstanding FROM {db}.verdicts FINAL ORDER BY interaction_id';
+  const verdicts =
+    'SELECT interaction_id, verdict, revision, outstanding FROM {db}.verdicts FINAL ORDER BY interaction_id';
   const first = await workerOn({ topic, dataDir });
   await idle(first, 3);
   const before = [await first.worker.store.rows(ROWS), await first.worker.store.rows(verdicts)];

@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { createServer, request as httpRequest } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { context, propagation, trace } from '@opentelemetry/api';
 import { expect, onTestFinished, test } from 'vitest';
 import { demoConversation } from '../../../src/cli/demo-agents.js';
@@ -103,4 +106,34 @@ test('a server that takes a question and never answers is away, however long an 
   await clickhouse.fault('hang');
 
   expect(await store.ping()).toBeInstanceOf(Error);
+});
+
+test('waits for a store that answers a ping and goes away before its tables are made', async () => {
+  const clickhouse = await ownClickHouse();
+  let cuts = 2;
+  const target = new URL(clickhouse.url);
+  const proxy = createServer((incoming, answer) => {
+    if (incoming.url?.startsWith('/ping') !== true && cuts > 0) {
+      cuts -= 1;
+      incoming.socket.destroy();
+      return;
+    }
+    const { method, headers, url: path } = incoming;
+    const outgoing = httpRequest({ host: target.hostname, port: target.port, method, headers, path }, (upstream) => {
+      answer.writeHead(upstream.statusCode ?? 500, upstream.headers);
+      upstream.pipe(answer);
+    });
+    incoming.pipe(outgoing);
+  });
+  proxy.listen(0, '127.0.0.1');
+  await once(proxy, 'listening');
+  onTestFinished(() => void proxy.close());
+  const dataDir = temporaryDir();
+  const url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+
+  const running = await runningWorker(dataDir, {}, { store: { url, database: 'tracegrade', dataDir } });
+  onTestFinished(() => running.worker.stop());
+
+  await expect.poll(() => fetch(`${running.url}/readyz`).then(({ status }) => status), { timeout: 30_000 }).toBe(200);
+  expect(cuts).toBe(0);
 });

@@ -1,0 +1,70 @@
+import type { JsonObject } from '../model/json.js';
+import { answerSchemaHash } from './answer-schema.js';
+import type { PlanRules } from './plan.js';
+import { PROMPT_VERSION } from './prompt.js';
+
+/** How the judge is run. None of it but `plan` decides a verdict. */
+export interface JudgeConfig {
+  readonly plan: PlanRules;
+  /** Requests to the model at once, >= 1. */
+  readonly concurrency: number;
+  /** Questions under way or waiting, >= concurrency; one more is `pending` at once. */
+  readonly maxInFlight: number;
+  /** null: no limit. */
+  readonly requestsPerMinute: number | null;
+  /** Of prompts and answers together; null: no limit. */
+  readonly tokensPerMinute: number | null;
+  /** Of this process, from midnight to midnight UTC; null: no limit. */
+  readonly tokensPerDay: number | null;
+  /** For one answer of the model, > 0 and less than `deadlineMs`: only an answer that is late by itself is an outage. */
+  readonly timeoutMs: number;
+  /** For a question in all, waiting and retries included, > 0. */
+  readonly deadlineMs: number;
+  /** Answers asked for a question at most, >= 1. */
+  readonly attempts: number;
+  /** Pauses before retries: at most this, doubled with each, and never shorter than the server asked for. */
+  readonly backoffMs: number;
+  readonly maxBackoffMs: number;
+  /** So many troubles of the server in a row open the circuit breaker; after `breakerOpenMs` one request tries again. */
+  readonly breakerFailures: number;
+  readonly breakerOpenMs: number;
+  /** Answers kept in memory. */
+  readonly cacheEntries: number;
+  /** For a look into the store's cache; a slower one counts as a miss. */
+  readonly cacheTimeoutMs: number;
+}
+
+export const DEFAULT_JUDGE_CONFIG: JudgeConfig = {
+  plan: { maxPromptTokens: 16_000, maxCallsPerRequest: 20, together: 'known' },
+  concurrency: 8,
+  maxInFlight: 1_000,
+  requestsPerMinute: null,
+  tokensPerMinute: null,
+  tokensPerDay: null,
+  timeoutMs: 60_000,
+  deadlineMs: 300_000,
+  attempts: 4,
+  backoffMs: 1_000,
+  maxBackoffMs: 30_000,
+  breakerFailures: 10,
+  breakerOpenMs: 30_000,
+  cacheEntries: 10_000,
+  cacheTimeoutMs: 2_000,
+};
+
+/** What of the judge decides its verdicts: the `judge` of a scoring policy. */
+export function judgePolicy(
+  model: { readonly model: string; readonly temperature: number | null; readonly useStructuredOutput: boolean },
+  plan: PlanRules,
+): JsonObject {
+  return {
+    model: model.model,
+    temperature: model.temperature,
+    useStructuredOutput: model.useStructuredOutput,
+    promptVersion: PROMPT_VERSION,
+    answerSchema: answerSchemaHash(),
+    maxPromptTokens: plan.maxPromptTokens,
+    maxCallsPerRequest: plan.maxCallsPerRequest,
+    together: plan.together,
+  };
+}
