@@ -76,6 +76,8 @@ export interface Pipeline {
   receive(batch: ReceivedBatch, nowMs: number): void;
   /** Lets stream time pass. */
   pass(nowMs: number): void;
+  /** The log has no room: decides the older half of what is open before its time, late windows and ended roots first. */
+  relieve(): void;
   /** When `pass` has something to do though nothing arrives; null: never. Stream time. */
   readonly nextDueMs: number | null;
   readonly openSpans: number;
@@ -161,6 +163,10 @@ export function createPipeline(rules: PipelineRules, deps: PipelineDeps): Pipeli
     },
     pass(nowMs) {
       take(step(assembly, [], nowMs, rules.assemble, assembling));
+    },
+    relieve() {
+      const maxOpenTraces = Math.floor(assembly.traces.size / 2);
+      take(step(assembly, [], assembly.nowMs, { ...rules.assemble, maxOpenTraces }, assembling));
     },
     get nextDueMs() {
       return nextDueMs;

@@ -23,6 +23,8 @@ export interface Shard {
   hold(held: boolean): void;
   /** Does what is due at the stream time that has come. */
   pass(): void;
+  /** Its log has no room for more; see `Pipeline.relieve`. */
+  relieve(): void;
   /** For shutdown; see `Pipeline.drain`. */
   drain(): Promise<void>;
 }
@@ -70,6 +72,7 @@ export function createShard(source: string, deps: ShardDeps, release: PipelineDe
     pass() {
       if (pipeline.nextDueMs !== null && pipeline.nextDueMs <= clock.nowMs) pipeline.pass(clock.nowMs);
     },
+    relieve: () => pipeline.relieve(),
     drain: () => pipeline.drain(clock.nowMs),
   };
 }

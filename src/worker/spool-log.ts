@@ -25,6 +25,8 @@ export class SpoolLog {
   private stopping = false;
   /** Appended before it was live; the reader has not come to them yet. */
   private readonly ahead = new Set<Offset>();
+  /** An entry was refused for want of room, and nothing has been decided since to make some. */
+  private wantsRoom = false;
   private readonly toRelease = new Set<Offset>();
   private releasing: Promise<unknown> = Promise.resolve();
 
@@ -69,6 +71,7 @@ export class SpoolLog {
     if (appended.status !== 'ok') {
       const { bytes, maxBytes } = this.spool.stats();
       this.deps.on.spoolFilled({ bytes, maxBytes });
+      this.wantsRoom = appended.status === 'retryable';
       return appended;
     }
     const { offset } = appended;
@@ -83,6 +86,12 @@ export class SpoolLog {
     this.shard.hold(held);
     if (this.live) this.shard.drained(this.deps.nowMs());
     this.shard.pass();
+    // What open work keeps would else be kept until its patience is over, while senders are turned away. What is decided
+    // already may make room once it is stored.
+    if (this.wantsRoom && !held && this.shard.unstored === 0) {
+      this.wantsRoom = false;
+      this.shard.relieve();
+    }
     this.flushReleases();
   }
 

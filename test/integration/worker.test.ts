@@ -149,3 +149,18 @@ test('keeps span content out of its log', async () => {
   expect(running.telemetry.text()).not.toContain(secret);
   expect(running.telemetry.text()).toContain('spanRejected');
 });
+
+test('decides open work before its time when the spool is full of it, and takes the next request', async () => {
+  const dataDir = temporaryDir();
+  // Sixteen pages; the turns have no root, so each would keep its own for ten minutes.
+  const spool = { path: `${dataDir}/spool`, maxBytes: 64 * 1024 };
+  const running = await runningWorker(dataDir, { orphanMs: 600_000, maxTurnMs: 3_600_000 }, { spool });
+  let accepted = 0;
+  while ((await running.post(request(tool(accepted + 1, 2)))).status === 200) accepted += 1;
+
+  await expect.poll(async () => (await running.post(request(agent(1_000)))).status, { timeout: 30_000 }).toBe(200);
+
+  await expect.poll(() => running.metric('tracegrade_interactions_total')).toBeGreaterThan(accepted / 2 - 1);
+  expect(accepted).toBeGreaterThan(0);
+  await running.worker.stop();
+});

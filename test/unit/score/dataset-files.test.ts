@@ -1,4 +1,6 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { once } from 'node:events';
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -77,4 +79,16 @@ test('a directory stands for the dataset files in it, in order of name', async (
   const { turns, faults } = await readDatasetPaths([directory, join(directory, 'a.json')]);
   expect(faults).toEqual([]);
   expect(turns.map(({ caseId }) => caseId)).toEqual(['a.json', 'b.jsonl', 'c.NDJSON']);
+});
+
+test('a directory or a socket with the name of a dataset file is none, a link to one is', async () => {
+  const directory = join(folder, 'mixed');
+  await mkdir(join(directory, 'folder.json'), { recursive: true });
+  await writeFile(join(directory, 'a.json'), JSON.stringify(dataset('a')));
+  await symlink('a.json', join(directory, 'link.json'));
+  const server = createServer().listen(join(directory, 's.json'));
+  await once(server, 'listening');
+
+  expect((await datasetFilesIn(directory))?.map((path) => basename(path))).toEqual(['a.json', 'link.json']);
+  server.close();
 });

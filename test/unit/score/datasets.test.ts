@@ -193,6 +193,19 @@ describe('faults name the place and what was meant; the other turns are kept', (
     ]);
   });
 
+  test('arguments nested deeper than any that are read from spans', () => {
+    const nested = (levels: number) => JSON.parse(`${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`) as object;
+    const expecting = (levels: number) => dataset({ expected_tools: [tool({ parameters: nested(levels) })] });
+
+    expect(parse(expecting(100)).faults).toEqual([]);
+    expect(parse(expecting(20_000)).faults).toEqual([
+      {
+        place: 'data.json conversation[0].ground_truth_agentic.expected_tools[0].parameters',
+        problem: 'nested at most 100 deep expected',
+      },
+    ]);
+  });
+
   test('text that is no JSON, without quoting it', () => {
     expect(parseDatasets('{"session_id": secret}', 'data.json').faults).toEqual([
       { place: 'data.json', problem: 'not JSON at line 1, column 16' },

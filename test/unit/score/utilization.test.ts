@@ -57,11 +57,16 @@ describe('a value is found as people write it', () => {
     [19, 'A case of Covid-19.'],
     [5, 'On June 5 at 5:00.'],
     [2, '1. Wash it.\n2. Dry it.'],
+    [2, '**1.** Wash it.\n**2. Dry** it.'],
+    [2, '### 1. Wash it.\n### 2. Dry it.'],
+    [2, 'Step 1: Wash it.\nStep 2: Dry it.'],
     ['2031-03-03', 'On 3 March 2030.'],
     ['2031-03-03', 'On March 30.'],
     ['art', 'Start there.'],
     [{ available: true }, 'It is not available.'],
     [{ available: false }, 'It is available.'],
+    [{ available: true }, 'It is neither open nor available.'],
+    [{ state: 'shipped' }, 'It has not been shipped.'],
     ['ok', 'Everything is ok.'],
   ])('%j not in %j', (result, answer) => {
     expect(use(result, answer)).not.toBe('used');
@@ -150,4 +155,20 @@ test('of a long result only the first part is read', () => {
 
   expect(use(`${filler}It was 418. ${filler.repeat(4000)}`, '418 orders.')).toBe('used');
   expect(use(`${filler.repeat(4000)}It was 418.`, '418 orders.')).toBe('unknown');
+});
+
+test('a word that the answer denies in one place and states in another is stated', () => {
+  expect(use({ state: 'shipped' }, 'It was not shipped on Monday; now it is shipped.')).toBe('used');
+});
+
+test('a word that the query denies was known before', () => {
+  expect(use({ owner: 'Bob' }, 'It belongs to Bob.', {}, 'Is it not Bob?')).not.toBe('used');
+});
+
+test('of a million records that hold nothing only the first ones are looked at', () => {
+  let read = 0;
+  const empty = Object.defineProperty({}, 'state', { enumerable: true, get: () => ((read += 1), null) });
+
+  expect(use(Array.from({ length: 1_000_000 }, () => empty) as readonly Json[], 'It is 14 degrees.')).toBe('unknown');
+  expect(read).toBeLessThan(20_000);
 });
