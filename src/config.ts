@@ -236,8 +236,8 @@ const estimate = z
       .default([1, 3, 5, 10]),
     prior: z
       .strictObject({
-        a: z.number().positive().meta({ description: 'Prior successes.' }),
-        b: z.number().positive().meta({ description: 'Prior failures.' }),
+        a: z.number().positive().max(1e9).meta({ description: 'Prior successes.' }),
+        b: z.number().positive().max(1e9).meta({ description: 'Prior failures.' }),
       })
       .default({ a: 1, b: 1 }),
     level: z

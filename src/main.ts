@@ -2,7 +2,8 @@
 import { runCommand } from './cli/program.js';
 
 const stop = new AbortController();
-for (const name of ['SIGTERM', 'SIGINT'] as const) {
+// SIGHUP: the terminal was closed.
+for (const name of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
   process.once(name, () => {
     stop.abort(new Error(name));
     // A second signal means: now.

@@ -209,14 +209,14 @@ function grade(
   policy: ScoringPolicy,
   deps: Pick<PipelineDeps, 'expectations' | 'events'>,
 ): Graded {
-  const match = deps.expectations.match(interaction, turn);
-  if (match.kind === 'ambiguous') deps.events.expectationAmbiguous(interaction, match);
-  const inFile = match.kind === 'matched' ? match.expectation : null;
-  const expectation = effectiveExpectation(interaction.expectation, inFile);
-  if (expectation?.unreadable !== undefined) {
-    deps.events.expectationUnreadable(interaction, expectation.unreadable);
-  }
   try {
+    const match = deps.expectations.match(interaction, turn);
+    if (match.kind === 'ambiguous') deps.events.expectationAmbiguous(interaction, match);
+    const inFile = match.kind === 'matched' ? match.expectation : null;
+    const expectation = effectiveExpectation(interaction.expectation, inFile);
+    if (expectation?.unreadable !== undefined) {
+      deps.events.expectationUnreadable(interaction, expectation.unreadable);
+    }
     return { interaction, verdict: score(interaction, expectation, policy) };
   } catch (error) {
     deps.events.gradingFailed({ traceId: interaction.traceId, stage: 'scored', error });

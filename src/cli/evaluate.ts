@@ -183,13 +183,13 @@ function priorOf(text: string): BetaPrior {
   const named = NAMED_PRIORS.get(text.trim().toLowerCase());
   if (named !== undefined) return named;
   const [a, b, ...more] = text.split(',').map((part) => (part.trim() === '' ? NaN : Number(part)));
-  if (a !== undefined && b !== undefined && more.length === 0 && isPositive(a) && isPositive(b)) return { a, b };
-  const message = `--prior must be a,b with two numbers > 0, uniform or jeffreys, got "${text}"`;
+  if (a !== undefined && b !== undefined && more.length === 0 && isPriorCount(a) && isPriorCount(b)) return { a, b };
+  const message = `--prior must be a,b with two numbers > 0 and <= 1e9, uniform or jeffreys, got "${text}"`;
   throw new CommandError(message, ExitStatus.usage);
 }
 
-function isPositive(number: number): boolean {
-  return number > 0 && Number.isFinite(number);
+function isPriorCount(number: number): boolean {
+  return number > 0 && number <= 1e9;
 }
 
 function numberOf(name: string, text: string): number {

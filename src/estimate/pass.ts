@@ -110,10 +110,13 @@ export function assertCounts(counts: Counts): void {
   }
 }
 
+/** A prior of more trials than anybody has seen leaves nothing to estimate, and its quantiles are not to be had. */
+const MAX_PRIOR = 1e9;
+
 export function assertRules({ ks, prior, level }: EstimateRules): void {
   ks.forEach(assertK);
   for (const [name, value] of Object.entries({ 'prior.a': prior.a, 'prior.b': prior.b })) {
-    if (!(value > 0 && Number.isFinite(value))) throw new RangeError(`${name} must be finite and > 0, got ${value}`);
+    if (!(value > 0 && value <= MAX_PRIOR)) throw new RangeError(`${name} must be > 0 and <= 1e9, got ${value}`);
   }
   if (!(level > 0 && level < 1)) throw new RangeError(`level must be > 0 and < 1, got ${level}`);
 }

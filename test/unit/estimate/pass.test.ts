@@ -150,7 +150,8 @@ describe('refusals', () => {
     { rules: { ks: [0] }, message: 'K must be a whole number >= 1, got 0' },
     { rules: { ks: [3, -1] }, message: 'K must be a whole number >= 1, got -1' },
     { rules: { ks: [1.5] }, message: 'K must be a whole number >= 1, got 1.5' },
-    { rules: { prior: { a: 0, b: 1 } }, message: 'prior.a must be finite and > 0, got 0' },
+    { rules: { prior: { a: 0, b: 1 } }, message: 'prior.a must be > 0 and <= 1e9, got 0' },
+    { rules: { prior: { a: 1, b: 1e308 } }, message: 'prior.b must be > 0 and <= 1e9, got 1e+308' },
     { rules: { level: 1 }, message: 'level must be > 0 and < 1, got 1' },
   ])('name the rule: $message', ({ rules, message }) => {
     expect(() => estimate(counts(3, 2), { ...RULES, ...rules })).toThrow(new RangeError(message));

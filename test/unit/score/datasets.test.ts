@@ -198,7 +198,7 @@ describe('faults name the place and what was meant; the other turns are kept', (
     const expecting = (levels: number) => dataset({ expected_tools: [tool({ parameters: nested(levels) })] });
 
     expect(parse(expecting(100)).faults).toEqual([]);
-    expect(parse(expecting(20_000)).faults).toEqual([
+    expect(parse(expecting(1_000)).faults).toEqual([
       {
         place: 'data.json conversation[0].ground_truth_agentic.expected_tools[0].parameters',
         problem: 'nested at most 100 deep expected',
