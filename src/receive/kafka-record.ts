@@ -1,3 +1,4 @@
+import type { Rejection } from '../model/rejection.js';
 import type { TraceId } from '../model/span.js';
 import { decodeTraces, type DecodeResult, type OtlpEncoding } from './decode.js';
 
@@ -51,4 +52,19 @@ export function isKeyedByTrace(key: Buffer | null, traceIds: Iterable<TraceId>):
   const text = key.length === 16 ? key.toString('hex') : key.toString('latin1').toLowerCase();
   for (const traceId of traceIds) if (traceId !== text) return false;
   return true;
+}
+
+/** The same, said with the place of the record. */
+export function rejectionAt(
+  { topic, partition }: { readonly topic: string; readonly partition: number },
+  { offset }: Pick<KafkaRecord, 'offset'>,
+  rejection: Rejection,
+): Rejection {
+  return { ...rejection, detail: `${topic}/${String(partition)}, offset ${String(offset)}: ${rejection.detail}` };
+}
+
+/** Of a value that can be read, and holds no span at all. */
+export function withoutSpans({ value }: Pick<KafkaRecord, 'value'>): Rejection {
+  const detail = `spans expected, got none in ${String(value?.length)} bytes`;
+  return { reason: 'malformed_body', detail, spans: 0 };
 }

@@ -1,17 +1,5 @@
+import type { ConversationVerdict } from '../model/estimate.js';
 import type { Verdict, VerdictLabel } from '../model/score.js';
-
-/** The judgement of a conversation, from its interactions' verdicts under one policy. */
-export interface ConversationVerdict {
-  readonly label: VerdictLabel;
-  /** A Bernoulli trial, once the conversation is closed: it has a label, nothing outstanding and nothing left out. */
-  readonly counts: boolean;
-  /** Sampling or budget left it out. */
-  readonly leftOut: boolean;
-  /** Criteria outstanding, over its interactions. */
-  readonly outstanding: number;
-  /** Incorrect whatever the outstanding criteria will say. */
-  readonly incorrectWhateverComes: boolean;
-}
 
 /**
  * Incorrect if one interaction is; else unscored if one that is not neutral is unscored, or all are neutral (or there is

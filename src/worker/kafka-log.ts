@@ -1,6 +1,13 @@
 import type { AssembleRules } from '../assemble/rules.js';
 import type { Rejection } from '../model/rejection.js';
-import { decodeRecord, isKeyedByTrace, type KafkaEncoding, type KafkaRecord } from '../receive/kafka-record.js';
+import {
+  decodeRecord,
+  isKeyedByTrace,
+  rejectionAt,
+  withoutSpans,
+  type KafkaEncoding,
+  type KafkaRecord,
+} from '../receive/kafka-record.js';
 import {
   startKafkaSource,
   type KafkaSource,
@@ -139,8 +146,7 @@ export class KafkaLog {
     const { spans, rejections } = result.batch;
     const [first] = rejections;
     if (spans.length === 0 && rejections.every((rejection) => rejection.spans === 0)) {
-      const detail = `spans expected, got none in ${String(record.value?.length)} bytes`;
-      return this.bury(from, record, first ?? { reason: 'malformed_body', detail, spans: 0 }, release);
+      return this.bury(from, record, first ?? withoutSpans(record), release);
     }
     for (const rejection of rejections) this.reject(from, record, rejection);
     if (spans.length === 0) return release();
@@ -156,9 +162,8 @@ export class KafkaLog {
     else void this.deadLetters.send(from, record, rejection).then((done) => done && release());
   }
 
-  private reject({ topic, partition }: TopicPartition, { offset }: KafkaRecord, rejection: Rejection): void {
-    const detail = `${topic}/${String(partition)}, offset ${String(offset)}: ${rejection.detail}`;
-    this.deps.reject({ ...rejection, detail }, 'kafka');
+  private reject(from: TopicPartition, record: KafkaRecord, rejection: Rejection): void {
+    this.deps.reject(rejectionAt(from, record, rejection), 'kafka');
   }
 }
 

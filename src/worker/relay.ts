@@ -17,7 +17,13 @@ import {
   type ProducerCompression,
   type TopicShape,
 } from '../receive/kafka-producer.js';
-import { encodingOfRecord, type KafkaEncoding, type KafkaRecord } from '../receive/kafka-record.js';
+import {
+  encodingOfRecord,
+  rejectionAt,
+  withoutSpans,
+  type KafkaEncoding,
+  type KafkaRecord,
+} from '../receive/kafka-record.js';
 import {
   startKafkaSource,
   type KafkaSource,
@@ -220,8 +226,7 @@ class RunningRelay implements Relay {
     if (split.kind === 'malformed') return this.bury(from, record, split.rejection);
     for (const rejection of split.rejections) this.reject(from, record, rejection);
     if (split.parts.size === 0) {
-      const detail = `spans expected, got none in ${String(record.value?.length)} bytes`;
-      return this.bury(from, record, { reason: 'malformed_body', detail, spans: 0 });
+      return this.bury(from, record, withoutSpans(record));
     }
     while (!this.stopping) {
       const outcome = await this.write(split.parts);
@@ -240,8 +245,7 @@ class RunningRelay implements Relay {
     return this.deadLetters === null || (await this.deadLetters.send(from, record, rejection));
   }
 
-  private reject({ topic, partition }: TopicPartition, { offset }: KafkaRecord, rejection: Rejection): void {
-    const detail = `${topic}/${String(partition)}, offset ${String(offset)}: ${rejection.detail}`;
-    this.deps.events.spanRejected({ ...rejection, detail });
+  private reject(from: TopicPartition, record: KafkaRecord, rejection: Rejection): void {
+    this.deps.events.spanRejected(rejectionAt(from, record, rejection));
   }
 }

@@ -6,11 +6,12 @@ import { execFile, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, renameSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+
+import { freePorts } from '../support/kafka-broker.mjs';
 
 const run = promisify(execFile);
 
@@ -98,18 +99,4 @@ export async function startCollector(program, { brokers, directory, set = {} }) 
       process.off('exit', killAtExit);
     },
   };
-}
-
-/** Ports that nothing listens on, all different. */
-async function freePorts(count) {
-  const probes = await Promise.all(
-    Array.from({ length: count }, async () => {
-      const probe = createServer().listen(0, '127.0.0.1');
-      await once(probe, 'listening');
-      return probe;
-    }),
-  );
-  const ports = probes.map((probe) => probe.address().port);
-  await Promise.all(probes.map((probe) => promisify(probe.close.bind(probe))()));
-  return ports;
 }

@@ -290,7 +290,7 @@ function lastWords(child) {
 }
 
 /** Ports that nothing listens on, all different. */
-async function freePorts(count) {
+export async function freePorts(count) {
   const probes = await Promise.all(
     Array.from({ length: count }, async () => {
       const probe = createServer().listen(0, '127.0.0.1');

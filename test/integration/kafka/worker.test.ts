@@ -7,6 +7,7 @@ import { agent, hex, request, tool } from '../../support/turn-traffic.js';
 import { expectBalance, runningWorker, type RunningWorker } from '../../support/worker.js';
 import { freshTopic, kafkaClient, kafkaTest, theBroker } from '../../support/kafka.js';
 import { committed, connectionTo, until, write } from '../../support/kafka-reading.js';
+import { keyed, turn } from '../../support/kafka-worker.js';
 
 interface Settings {
   readonly topic: string;
@@ -34,12 +35,6 @@ async function workerOn({ topic, dataDir, assemble, ...kafka }: Settings): Promi
   onTestFinished(() => running.worker.stop());
   return running;
 }
-
-const turn = (trace: number, calls: number) => [
-  ...Array.from({ length: calls }, (_, at) => tool(trace, at + 2)),
-  agent(trace),
-];
-const keyed = (trace: number, value: string | Buffer, partition = 0) => ({ partition, key: hex(trace, 32), value });
 
 async function idle({ worker, metric }: RunningWorker, interactions: number): Promise<void> {
   await until(async () => expect(await metric('tracegrade_interactions_total')).toBeGreaterThanOrEqual(interactions));
