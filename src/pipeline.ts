@@ -8,7 +8,6 @@
  */
 import {
   createAssembly,
-  drain,
   finish,
   openSpans,
   step,
@@ -83,8 +82,8 @@ export interface Pipeline {
   readonly openSpans: number;
   /** Interactions whose rows the store has not acknowledged yet. */
   readonly unstored: number;
-  /** For shutdown: ends the late windows; resolves when the store has answered for all that was decided. */
-  drain(nowMs: number): Promise<void>;
+  /** Resolves when the store has answered for all that is decided by now. */
+  whenStored(): Promise<void>;
 }
 
 function assembleDeps(events: Pick<PipelineEvents, 'gradingFailed'>): AssembleDeps {
@@ -177,8 +176,7 @@ export function createPipeline(rules: PipelineRules, deps: PipelineDeps): Pipeli
     get unstored() {
       return unstored.size;
     },
-    async drain(nowMs) {
-      take(drain(assembly, nowMs, rules.assemble, assembling));
+    async whenStored() {
       await Promise.all(unstored.values());
     },
   };

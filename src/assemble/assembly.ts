@@ -22,8 +22,8 @@
  * their step and at their own times, as if `step` had been called at each of them.
  *
  * It trades memory for never reading the log backwards: everything undecided is held, within the bounds of
- * bounds.ts. At shutdown `drain` ends the late windows and decides nothing else: what is open stays in the log and is
- * read again. Offline, `finish` lets all times pass.
+ * bounds.ts. A shutdown needs nothing of it: what is open or in its late window stays in the log and is read again, by
+ * whoever reads the log next. Offline, `finish` lets all times pass.
  */
 import type { AgentSpan } from '../model/agent-span.js';
 import type { Interaction } from '../model/interaction.js';
@@ -110,17 +110,6 @@ export function step(
   for (const arrival of arrivals) run.receive(arrival);
   // After the whole batch, so that no interaction is decided between two spans of one request.
   relieve(run);
-  return run.result();
-}
-
-/**
- * For shutdown: lets time pass up to `nowMs` and ends the late windows. What is open is neither decided nor released;
- * its entries stay in the log. The state is of no use afterwards.
- */
-export function drain(state: Assembly, nowMs: number, rules: AssembleRules, deps: AssembleDeps): Step {
-  const run = new Run(state, rules, deps);
-  run.passTime(nowMs);
-  for (const trace of [...state.inWindow]) run.evaluate(trace, state.nowMs, 'windows');
   return run.result();
 }
 

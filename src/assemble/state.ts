@@ -26,7 +26,7 @@ export interface Trace {
   claimed: number;
 }
 
-/** The reducer's state. Change it only through `step`, `drain` and `finish`. */
+/** The reducer's state. Change it only through `step` and `finish`. */
 export interface Assembly {
   readonly traces: Map<TraceId, Trace>;
   readonly due: DueQueue<Trace>;

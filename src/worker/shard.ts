@@ -25,8 +25,7 @@ export interface Shard {
   pass(): void;
   /** Its log has no room for more; see `Pipeline.relieve`. */
   relieve(): void;
-  /** For shutdown; see `Pipeline.drain`. */
-  drain(): Promise<void>;
+  whenStored(): Promise<void>;
 }
 
 export interface ShardDeps {
@@ -73,6 +72,6 @@ export function createShard(source: string, deps: ShardDeps, release: PipelineDe
       if (pipeline.nextDueMs !== null && pipeline.nextDueMs <= clock.nowMs) pipeline.pass(clock.nowMs);
     },
     relieve: () => pipeline.relieve(),
-    drain: () => pipeline.drain(clock.nowMs),
+    whenStored: () => pipeline.whenStored(),
   };
 }

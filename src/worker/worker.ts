@@ -4,8 +4,8 @@
  *
  * Life: starting (the port answers, nothing is read or accepted until the store has its tables) -> catching up (what the
  * spool still holds is read again, in order; new requests are accepted behind it) -> live -> draining (requests in hand
- * are finished, late windows end, rows that wait are written, offsets are committed) -> stopped. What is undecided at
- * the end stays in its log and is read again by the next start, so stopping loses nothing and decides nothing early.
+ * are finished, rows that wait are written, offsets are committed) -> stopped. What is undecided or in its late window
+ * stays in its log and is read again by whoever reads that next, so stopping loses nothing and decides nothing early.
  *
  * A request is answered 200 once the spool has it on disk. When the store takes no rows, stream time stands still: open
  * interactions wait, Kafka is paused, and when the writer's queue is full senders are told to come back (503).
@@ -416,9 +416,9 @@ class RunningWorker implements Worker {
     await this.starting;
     clearTimeout(this.timer);
 
-    const drained = Promise.all(this.shards.map((shard) => shard.drain()));
+    const stored = Promise.all(this.shards.map((shard) => shard.whenStored()));
     await this.writer.close({ drainMs: DRAIN_MS });
-    await drained;
+    await stored;
     const { openSpans } = this;
     await this.kafka?.close();
     await this.spool?.close();

@@ -75,8 +75,33 @@ test('releases an entry when its late window is over and the store has its rows,
   expect(released).toEqual([]);
 
   answer({ status: 'ok' });
-  await pipeline.drain(quietMs + lateMs + 1);
+  pipeline.pass(quietMs + lateMs + 1);
+  await pipeline.whenStored();
   expect(released).toEqual([7]);
+});
+
+test('leaves what is in its late window to whoever reads the log next, who adds what came after the stop', async () => {
+  const root = agent(1);
+  const child = { ...agent(1), spanId: hex(2, 16), parentSpanId: root.spanId };
+  const stopped = harness();
+  stopped.pipeline.receive({ offset: 7, receivedAtMs: 0, spans: spans(root) }, 0);
+  stopped.pipeline.pass(quietMs + lateMs / 2);
+  await stopped.pipeline.whenStored();
+  expect(stopped.stored).toHaveLength(1);
+  expect(stopped.released).toEqual([]);
+
+  const next = harness();
+  next.pipeline.receive({ offset: 7, receivedAtMs: 0, spans: spans(root) }, quietMs + lateMs / 2);
+  next.pipeline.receive({ offset: 8, receivedAtMs: 0, spans: spans(child) }, quietMs + lateMs / 2);
+  next.pipeline.pass(3 * (quietMs + lateMs));
+  await next.pipeline.whenStored();
+
+  expect(next.stored.map(({ interaction }) => interaction.interactionId)).toEqual([
+    stopped.stored[0]?.interaction.interactionId,
+  ]);
+  // Two for each ended span.
+  expect([...stopped.stored, ...next.stored].map(({ interaction }) => interaction.revision)).toEqual([2, 4]);
+  expect(next.released).toEqual([7, 8]);
 });
 
 test('releases an entry with spans of two traces when both are done', async () => {
@@ -92,7 +117,8 @@ test('releases an entry with spans of two traces when both are done', async () =
   await Promise.resolve();
   expect(released).toEqual([]);
 
-  await pipeline.drain(3 * (quietMs + lateMs));
+  pipeline.pass(3 * (quietMs + lateMs));
+  await pipeline.whenStored();
   expect([...released].sort()).toEqual([1, 2]);
 });
 
@@ -100,7 +126,8 @@ test('does not release what a closing store did not take', async () => {
   const { pipeline, released } = harness(() => Promise.resolve({ status: 'retryable', cause: new Error('closed') }));
 
   pipeline.receive({ offset: 7, receivedAtMs: 0, spans: spans(agent(1)) }, 0);
-  await pipeline.drain(quietMs + lateMs + 1);
+  pipeline.pass(quietMs + lateMs + 1);
+  await pipeline.whenStored();
 
   expect(released).toEqual([]);
 });
@@ -109,7 +136,8 @@ test('releases an entry whose row the store refused for good', async () => {
   const { pipeline, released } = harness(() => Promise.resolve({ status: 'rejected', cause: new Error('refused') }));
 
   pipeline.receive({ offset: 7, receivedAtMs: 0, spans: spans(agent(1)) }, 0);
-  await pipeline.drain(quietMs + lateMs + 1);
+  pipeline.pass(quietMs + lateMs + 1);
+  await pipeline.whenStored();
 
   expect(released).toEqual([7]);
 });
@@ -129,7 +157,8 @@ test('keeps an interaction that it cannot read, with nothing captured, and grade
   const { pipeline, stored, failed } = harness();
 
   pipeline.receive({ offset: 1, receivedAtMs: 0, spans: [good, broken] }, 0);
-  await pipeline.drain(quietMs + lateMs + 1);
+  pipeline.pass(quietMs + lateMs + 1);
+  await pipeline.whenStored();
 
   expect(failed).toEqual(['built']);
   expect(stored.map(({ interaction }) => interaction.query)).toEqual(['Where?', null]);

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { AgentSpan } from '../../../src/model/agent-span.js';
 import type { Span } from '../../../src/model/span.js';
 import type { Step } from '../../../src/assemble/assembly.js';
-import { drain, openSpans, step } from '../../../src/assemble/assembly.js';
+import { openSpans, step } from '../../../src/assemble/assembly.js';
 import { AssembleRun } from '../../support/assemble-run.js';
 import { agentSpan, namesOf, plainInteraction, spanIdOf } from '../../support/spans.js';
 
@@ -303,21 +303,7 @@ describe('spans that no dialect claims', () => {
   });
 });
 
-describe('shutdown and offline', () => {
-  test('drain ends late windows and leaves what is open in the log', () => {
-    const run = new AssembleRun();
-    run.take([agentSpan(ROOT)], 0, 1);
-    run.take([agentSpan({ ...CALL, trace: 'u' })], 1_000, 2);
-    run.take([agentSpan(CALL)], 6_000, 3);
-
-    run.keep(drain(run.state, 6_001, run.rules, { build: plainInteraction }));
-
-    expect(run.settled.map((settled) => settled.offsets)).toEqual([[1, 3]]);
-    expect(run.released).toEqual([]);
-    expect(run.decided.map((decision) => decision.revised)).toEqual([false, true]);
-    expect(openSpans(run.state)).toBe(1);
-  });
-
+describe('offline', () => {
   test('finish decides everything without flags that are not true', () => {
     const run = new AssembleRun();
     run.at(0, ROOT, CALL, { ...CALL, trace: 'u' });
