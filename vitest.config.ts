@@ -43,7 +43,9 @@ export default defineConfig({
           testTimeout: 120_000,
           hookTimeout: 120_000,
           pool: 'forks',
-          fileParallelism: false,
+          // They wait for brokers, stores and time more than they compute, and share nothing but the broker.
+          maxWorkers: 2,
+          sequence: { groupOrder: 1 },
         },
       },
     ],
