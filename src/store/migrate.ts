@@ -119,6 +119,10 @@ const AGEING: readonly (readonly [table: string, column: string])[] = [
   ['verdicts', 'started_at'],
   ['open_tops', 'started_at'],
   ['rejections', 'at'],
+  ['conversations', 'started_at'],
+  ['trials', 'first_closed_at'],
+  ['estimates', 'at'],
+  ['rollup_ticks', 'at'],
 ];
 
 /**

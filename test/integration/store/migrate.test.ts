@@ -99,7 +99,20 @@ embeddedTest('syncs every insert into the embedded tables to disk', async () => 
   );
 
   expect(tables.map((row) => row['name'])).toEqual(
-    expect.arrayContaining(['heartbeats', 'interactions', 'policies', 'rejections', 'schema_migrations', 'verdicts']),
+    expect.arrayContaining([
+      'alerts',
+      'conversations',
+      'detector_state',
+      'estimates',
+      'heartbeats',
+      'interactions',
+      'policies',
+      'rejections',
+      'rollup_ticks',
+      'schema_migrations',
+      'trials',
+      'verdicts',
+    ]),
   );
   for (const row of tables) {
     expect(row['engine_full']).toContain('fsync_after_insert = 1, fsync_part_directory = 1');
