@@ -120,6 +120,7 @@ const AGEING: readonly (readonly [table: string, column: string])[] = [
   ['open_tops', 'started_at'],
   ['rejections', 'at'],
   ['conversations', 'started_at'],
+  ['conversation_index', 'started_at'],
   ['trials', 'first_closed_at'],
   ['estimates', 'at'],
   ['rollup_ticks', 'at'],

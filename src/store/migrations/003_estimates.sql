@@ -1,9 +1,11 @@
 -- What the rollup makes of the verdicts. Everything in here but trials and alerts can be dropped and made again.
 --
--- A series is what is estimated together: agent, version, environment and scoring policy. Its hash stands first in the
--- keys of what is read series by series, because NULLs cannot stand in a key.
+-- A series is what is estimated together: agent, version, environment and scoring policy. It stands as a hash in the keys,
+-- because NULLs cannot. The day stands before it: what is merged already then lies in days of its own, so that FINAL has
+-- nothing to merge there (10 x faster on 10M conversations than with the series first).
 -- Versions are the time at which the rows underneath were read, in microseconds by the clock of the store, and always
--- above that of the row that is replaced: what was read later wins, also where it holds less than before.
+-- above that of the row that is replaced: what was read later wins, also where it holds less than before. (The sum of the
+-- versions underneath would shrink, and lose, when a turn moves to another conversation or is shadowed.)
 
 CREATE TABLE IF NOT EXISTS {{db}}.conversations {{onCluster}}
 (
@@ -18,26 +20,46 @@ CREATE TABLE IF NOT EXISTS {{db}}.conversations {{onCluster}}
     `ended_at` DateTime64(3, 'UTC') COMMENT 'latest end in its turns',
     `first_closed_at` DateTime64(3, 'UTC') COMMENT 'end of its turns before the first gap >= conversation.idleMs, plus that time; lies ahead while it is open',
     `interaction_ids` Array(String) COMMENT 'its turns, in order of start',
+    `interaction_starts` Array(DateTime64(3, 'UTC')) COMMENT 'starts of its turns',
     `verdict` LowCardinality(String) COMMENT 'correct, incorrect or unscored, over all of its turns',
     `counts` Bool COMMENT 'it has a label, nothing outstanding and nothing left out: once closed, it is in n',
     `left_out` Bool COMMENT 'sampling or the budget left it out',
     `outstanding` UInt32 COMMENT 'criteria that should have been scored and were not yet, over its turns',
     `incorrect_whatever_comes` Bool COMMENT 'incorrect already, with something outstanding',
     `judged` Bool COMMENT 'an expectation or a judge decided a criterion of it',
+    `trial` Nullable(Bool) COMMENT 'its first settled verdict, as in trials; NULL while there is none',
     `retracted` Bool COMMENT 'this row is void: the conversation is gone, or stands under another series or start',
+    `revises` Nullable(DateTime64(3, 'UTC')) COMMENT 'first_closed_at of the row that this one replaces, when the estimates had counted it',
     `version` UInt64 COMMENT 'when its verdicts were read, in microseconds; the greatest wins',
     `written_at` DateTime64(3, 'UTC') DEFAULT now64(3, 'UTC') COMMENT 'when this row was inserted, by the clock of the store',
     INDEX by_conversation_id conversation_id TYPE bloom_filter(0.01),
-    INDEX by_interaction_id interaction_ids TYPE bloom_filter(0.01),
     INDEX by_first_closed_at first_closed_at TYPE minmax,
     INDEX by_ended_at ended_at TYPE minmax,
     INDEX by_version version TYPE minmax
 )
 ENGINE = {{engine ReplacingMergeTree(version)}}
 PARTITION BY toYYYYMM(started_at)
-ORDER BY (series, started_at, conversation_id)
+ORDER BY (toDate(started_at), series, started_at, conversation_id)
 SETTINGS {{settings}}, index_granularity = 1024
 COMMENT 'One row per conversation, as it is judged now. Read conversations_current.';
+
+CREATE TABLE IF NOT EXISTS {{db}}.conversation_index {{onCluster}}
+(
+    `id` String COMMENT 'id of a conversation, or of one of its interactions',
+    `conversation_id` String COMMENT 'as in conversations',
+    `series` UInt64 COMMENT 'as in conversations',
+    `started_at` DateTime64(3, 'UTC') COMMENT 'as in conversations'
+)
+ENGINE = {{engine ReplacingMergeTree()}}
+PARTITION BY toYYYYMM(started_at)
+ORDER BY (id, conversation_id, series, started_at)
+SETTINGS {{settings}}, index_granularity = 1024
+COMMENT 'Where the rows of conversations stand, also those that are void: a few hundred ids are found without reading the table.';
+
+CREATE MATERIALIZED VIEW IF NOT EXISTS {{db}}.conversation_index_feed {{onCluster}} TO {{db}}.conversation_index
+AS
+SELECT arrayJoin(arrayConcat([conversation_id], interaction_ids)) AS id, conversation_id, series, started_at
+FROM {{db}}.conversations;
 
 CREATE TABLE IF NOT EXISTS {{db}}.trials {{onCluster}}
 (
@@ -57,7 +79,7 @@ CREATE TABLE IF NOT EXISTS {{db}}.trials {{onCluster}}
 )
 ENGINE = {{engine ReplacingMergeTree(version)}}
 PARTITION BY toYYYYMM(first_closed_at)
-ORDER BY (series, first_closed_at, conversation_id)
+ORDER BY (toDate(first_closed_at), series, first_closed_at, conversation_id)
 SETTINGS {{settings}}, index_granularity = 1024
 COMMENT 'What alerts stand on: the first settled verdict of each closed conversation, written once. Read with FINAL.';
 

@@ -101,6 +101,7 @@ embeddedTest('syncs every insert into the embedded tables to disk', async () => 
   expect(tables.map((row) => row['name'])).toEqual(
     expect.arrayContaining([
       'alerts',
+      'conversation_index',
       'conversations',
       'detector_state',
       'estimates',
