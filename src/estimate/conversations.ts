@@ -19,8 +19,6 @@ export interface JudgedTurn
     Pick<Verdict, 'policy' | 'label' | 'neutral' | 'leftOut' | 'outstanding'> {
   /** An expectation or a judge decided one of its criteria. */
   readonly judged: boolean;
-  /** Version of its verdict. */
-  readonly version: number;
 }
 
 export interface ConversationRules {
@@ -61,7 +59,6 @@ export function conversationOf(
     verdict: rules.verdictOf(ordered),
     judged: ordered.some(({ judged }) => judged),
     trial: trialOf(ordered, closes, firstClosedAtMs, nowMs, rules),
-    version: ordered.reduce((sum, { version }) => sum + version, 0),
   };
 }
 

@@ -72,7 +72,6 @@ export function estimateRows(
         prior_a: rules.prior.a,
         prior_b: rules.prior.b,
         level: rules.level,
-        version: counts.version,
       })),
     );
   });

@@ -8,16 +8,16 @@ export type Window =
   /** The last `trials` conversations that count, and whatever else closed since the first of them. */
   | { readonly name: string; readonly kind: 'count'; readonly trials: number };
 
-const HOUR_MS = 3_600_000;
+const UNIT_MS = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
-export const DEFAULT_WINDOWS: readonly Window[] = [
-  { name: '1h', kind: 'time', spanMs: HOUR_MS },
-  { name: '24h', kind: 'time', spanMs: 24 * HOUR_MS },
-  { name: '7d', kind: 'time', spanMs: 7 * 24 * HOUR_MS },
-  { name: 'last_50', kind: 'count', trials: 50 },
-  { name: 'last_200', kind: 'count', trials: 200 },
-  { name: 'last_1000', kind: 'count', trials: 1_000 },
-];
+/** `30m`, `24h`, `7d`: by time; `last_200`: by count. Throws RangeError for a name that says neither. */
+export function windowNamed(name: string): Window {
+  const time = /^([1-9]\d{0,5})([mhd])$/.exec(name);
+  if (time) return { name, kind: 'time', spanMs: Number(time[1]) * UNIT_MS[time[2] as keyof typeof UNIT_MS] };
+  const count = /^last_([1-9]\d{0,6})$/.exec(name);
+  if (count) return { name, kind: 'count', trials: Number(count[1]) };
+  throw new RangeError(`a window such as 30m, 24h, 7d or last_200 expected, got "${name}"`);
+}
 
 /** What closed in a window. `trials` + `unscored` + `leftOut` are all of it. */
 export interface WindowCounts extends Counts {
@@ -29,15 +29,10 @@ export interface WindowCounts extends Counts {
   readonly judged: boolean;
   /** The conversations with a task label, label by label; empty when none has one. */
   readonly tasks: ReadonlyMap<string, Counts>;
-  /** Sum of the conversations' versions. */
-  readonly version: number;
 }
 
 /** What a window needs of a conversation. */
-export type Countable = Pick<
-  Conversation,
-  'conversationId' | 'series' | 'firstClosedAtMs' | 'verdict' | 'judged' | 'version'
->;
+export type Countable = Pick<Conversation, 'conversationId' | 'series' | 'firstClosedAtMs' | 'verdict' | 'judged'>;
 
 /**
  * The counts of the closed conversations of a series in each window at the tick `atMs`, as they are judged now; in the
@@ -72,7 +67,6 @@ function countsOf(conversations: readonly Countable[]): WindowCounts {
   let unscored = 0;
   let leftOut = 0;
   let judged = false;
-  let version = 0;
   for (const conversation of conversations) {
     const { verdict, series } = conversation;
     all.add(conversation);
@@ -84,9 +78,8 @@ function countsOf(conversations: readonly Countable[]): WindowCounts {
     if (verdict.leftOut) leftOut += 1;
     else if (!verdict.counts) unscored += 1;
     judged ||= conversation.judged;
-    version += conversation.version;
   }
-  return { ...all.counts, unscored, leftOut, judged, tasks: countsByTask(tasks), version };
+  return { ...all.counts, unscored, leftOut, judged, tasks: countsByTask(tasks) };
 }
 
 function countsByTask(tasks: ReadonlyMap<string, Tally>): ReadonlyMap<string, Counts> {

@@ -75,8 +75,6 @@ export interface Conversation {
   readonly judged: boolean;
   /** Its first settled verdict; null while there is none. */
   readonly trial: Trial | null;
-  /** Sum of its verdicts' versions. */
-  readonly version: number;
 }
 
 /** A closed conversation as a Bernoulli trial: its first settled verdict. Written once. */
@@ -126,7 +124,7 @@ export interface EstimateRow {
   readonly mode: 'bayesian' | 'frequentist';
   readonly n: number;
   readonly c: number;
-  /** Closed conversations that are no trial although nothing left them out. */
+  /** Closed conversations that are no trial although nothing left them out: outstanding, or nothing to judge. */
   readonly unscored: number;
   /** Of the unscored, those that wait for something; they make the bounds. */
   readonly outstanding: number;
@@ -142,6 +140,4 @@ export interface EstimateRow {
   readonly prior_a: number;
   readonly prior_b: number;
   readonly level: number;
-  /** Sum of the versions of the conversations in the window. */
-  readonly version: number;
 }

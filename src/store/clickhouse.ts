@@ -7,6 +7,8 @@ import type { MigrationReport } from './migrate.js';
 import { applyRetention, migrate, readMigrations } from './migrate.js';
 import type { QueryOptions, QueryOutcome } from './query.js';
 import { runQuery } from './query.js';
+import type { RollupStore, RollupStoreDeps } from './rollup-store.js';
+import { createRollupStore } from './rollup-store.js';
 import type { StoreWriter, WriterDeps, WriterRules } from './writer.js';
 import { createWriter, DEFAULT_WRITER_RULES } from './writer.js';
 
@@ -43,6 +45,8 @@ export interface Store {
    */
   recordPolicy(record: PolicyRecord): Promise<void>;
   recordHeartbeats(beats: readonly Heartbeat[]): Promise<void>;
+  /** What the rollup reads and writes. */
+  rollup(deps: RollupStoreDeps): RollupStore;
   query(sql: string, options?: Partial<QueryOptions>): Promise<QueryOutcome>;
   /** Rows of our own SELECT, tables named with `{db}.`: `SELECT * FROM {db}.interactions_current`. */
   rows(sql: string, params?: Readonly<Record<string, unknown>>): Promise<Readonly<Record<string, unknown>>[]>;
@@ -97,6 +101,7 @@ export async function openStore(config: StoreConfig, deps: EngineDeps): Promise<
         randomUUID(),
       );
     },
+    rollup: (rollupDeps) => createRollupStore(engine, rollupDeps),
     query: (sql, options) => runQuery(engine, sql, options),
     rows,
     ping: () => engine.ping(),

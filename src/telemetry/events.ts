@@ -32,6 +32,7 @@ export type StoreTable =
   | 'conversations'
   | 'trials'
   | 'estimates'
+  | 'rollup_ticks'
   | 'alerts'
   | 'detector_state'
   | 'policies'
@@ -122,6 +123,17 @@ export interface Events {
   /** Told as often as it is seen; logged and counted when it begins. */
   storeUnavailable(error: unknown): void;
   storeRecovered(): void;
+
+  /** `atMs`: the tick that the tables have come to; null: no worker has been heard of yet. */
+  rollupTicked(event: {
+    readonly atMs: number | null;
+    readonly ms: number;
+    readonly conversations: number;
+    readonly trials: number;
+    readonly estimates: number;
+  }): void;
+  /** The next tick repeats it. */
+  rollupFailed(error: unknown): void;
 }
 
 export interface EventsDeps {
@@ -325,6 +337,19 @@ export function createEvents({ logger, registry, nowMs }: EventsDeps): Events {
       outageSinceMs = null;
       count.storeReachable.set(1);
       logger.info({ event: 'storeRecovered', outageMs }, 'the store takes rows again');
+    },
+
+    rollupTicked({ atMs, ms, conversations, trials, estimates }) {
+      count.rollupSeconds.observe(ms / 1_000);
+      const at = atMs === null ? null : new Date(atMs).toISOString();
+      logger.debug({ event: 'rollupTicked', at, ms, conversations, trials, estimates }, 'estimates are up to date');
+      if (atMs === null) {
+        sometimes('info', 'rollupWaiting', '', {}, 'no worker has been heard of; nothing closes until one is');
+      }
+    },
+    rollupFailed(error) {
+      count.rollupFailures.inc();
+      sometimes('warn', 'rollupFailed', '', { error: safeError(error) }, 'a tick failed; the next one repeats it');
     },
   };
   return events;

@@ -69,6 +69,13 @@ export function createInstruments(registry: Registry) {
       help: '1 while the store takes rows, else 0.',
       registers,
     }),
+    rollupSeconds: new Histogram({
+      name: 'tracegrade_rollup_tick_seconds',
+      help: 'Time of a tick of the rollup: conversations, trials and estimates.',
+      buckets: STORE_SECONDS,
+      registers,
+    }),
+    rollupFailures: counter('rollup_failures', 'Ticks of the rollup that failed; the next one repeats them.'),
     datasetLoads: counter('dataset_loads', 'Times that the ground truth of the dataset files was put in use.'),
     datasetRefusals: counter('dataset_refusals', 'Changes of a dataset file that cannot be used.'),
     kafkaJoins: counter('kafka_joins', 'Times that the consumer joined its group; each reads open work again.'),

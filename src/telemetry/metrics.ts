@@ -34,6 +34,8 @@ export interface Readings {
   /** Turns of the dataset files in use whose ground truth was used since they were read. */
   readonly matchedTurns?: () => number;
   readonly unmatchedTurns?: () => number;
+  /** How far the last tick of the rollup is behind the wall clock. */
+  readonly rollupLagMs?: () => number;
 }
 
 const READINGS: Readonly<Record<keyof Readings, { name: string; help: string; unit?: number }>> = {
@@ -58,6 +60,11 @@ const READINGS: Readonly<Record<keyof Readings, { name: string; help: string; un
   unmatchedTurns: {
     name: 'tracegrade_dataset_turns_unmatched',
     help: 'Turns of the dataset files in use that no interaction matched since their file was read.',
+  },
+  rollupLagMs: {
+    name: 'tracegrade_rollup_lag_seconds',
+    help: 'How far the last tick of the rollup is behind the wall clock.',
+    unit: 1_000,
   },
 };
 

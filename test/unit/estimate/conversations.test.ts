@@ -19,7 +19,6 @@ function turn(id: string, startedAtMs: number, endedAtMs: number, changes: Parti
     leftOut: false,
     outstanding: 0,
     judged: true,
-    version: 1_000,
     startedAtMs,
     endedAtMs,
     ...changes,
@@ -40,7 +39,6 @@ test('closes when it was idle long enough, and not before', () => {
     endedAtMs: 60,
     interactionIds: ['a', 'b'],
     trial: { conversationId: 'conversation', firstClosedAtMs: 160, correct: true },
-    version: 2_000,
   });
 });
 

@@ -8,7 +8,7 @@ const RULES = { ks: [1, 3], prior: { a: 1, b: 1 }, level: 0.95 };
 
 function counts(changes: Partial<WindowCounts> = {}): WindowCounts {
   const tallied = { trials: 10, correct: 7, outstanding: 2, outstandingIncorrect: 1 };
-  return { ...tallied, unscored: 3, leftOut: 4, judged: true, tasks: new Map(), version: 99, ...changes };
+  return { ...tallied, unscored: 3, leftOut: 4, judged: true, tasks: new Map(), ...changes };
 }
 
 test('names every figure by K, metric and mode', () => {
@@ -54,7 +54,6 @@ test('gives each row its series, its counts and its figures', () => {
     prior_a: 1,
     prior_b: 1,
     level: 0.95,
-    version: 99,
   });
 });
 

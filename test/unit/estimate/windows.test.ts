@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { estimate } from '../../../src/estimate/pass.js';
 import type { Countable } from '../../../src/estimate/windows.js';
-import { countWindows, DEFAULT_WINDOWS } from '../../../src/estimate/windows.js';
+import { countWindows, windowNamed } from '../../../src/estimate/windows.js';
 
 type Kind = 'right' | 'wrong' | 'outstanding' | 'wrongAndOutstanding' | 'nothing' | 'leftOut';
 
@@ -27,7 +27,6 @@ function closed(kind: Kind, firstClosedAtMs: number, task: string | null = null,
     firstClosedAtMs,
     verdict: VERDICTS[kind],
     judged,
-    version: 10,
   };
 }
 
@@ -36,7 +35,7 @@ test('counts what closed within a time, its start left out and its end included'
 
   const [counts] = countWindows(conversations, [{ name: 'w', kind: 'time', spanMs: 100 }], 200);
 
-  expect(counts).toMatchObject({ trials: 2, correct: 1, version: 20 });
+  expect(counts).toMatchObject({ trials: 2, correct: 1 });
 });
 
 test('keeps apart what counts, what is outstanding, what nothing judged and what was left out', () => {
@@ -127,6 +126,12 @@ test('says whether more than rules decided one of them', () => {
   expect(countWindows([closed('right', 1, null, false), closed('right', 2)], windows, 10)[0]?.judged).toBe(true);
 });
 
-test('has an hour, a day, a week and the last 50, 200 and 1000 by default', () => {
-  expect(DEFAULT_WINDOWS.map(({ name }) => name)).toEqual(['1h', '24h', '7d', 'last_50', 'last_200', 'last_1000']);
+test('reads a window from its name, and refuses a name that is none', () => {
+  expect(windowNamed('30m')).toEqual({ name: '30m', kind: 'time', spanMs: 1_800_000 });
+  expect(windowNamed('24h')).toEqual({ name: '24h', kind: 'time', spanMs: 86_400_000 });
+  expect(windowNamed('7d')).toEqual({ name: '7d', kind: 'time', spanMs: 604_800_000 });
+  expect(windowNamed('last_200')).toEqual({ name: 'last_200', kind: 'count', trials: 200 });
+  for (const name of ['0h', '1w', 'last_0', 'last_', '-1h', '1.5h', '']) {
+    expect(() => windowNamed(name)).toThrow(`expected, got "${name}"`);
+  }
 });
