@@ -246,6 +246,20 @@ const estimate = z
       .lt(1)
       .meta({ description: 'Mass of the equal-tailed interval, between 0 and 1.' })
       .default(0.95),
+    windows: z
+      .array(
+        z.string().regex(/^([1-9]\d{0,5}[mhd]|last_[1-9]\d{0,6})$/, {
+          message: 'a time such as 30m, 24h or 7d, or a number of conversations such as last_200',
+        }),
+      )
+      .min(1)
+      .refine((list) => new Set(list).size === list.length, { message: 'must not repeat one' })
+      .meta({
+        description:
+          'Stretches of closed conversations to estimate over: by time (`30m`, `24h`, `7d`), or the last so many that count (`last_200`).',
+      })
+      .default(['1h', '24h', '7d', 'last_50', 'last_200', 'last_1000']),
+    tickMs: ms('Estimates are brought up to date so often, in stream time.').default(60_000),
   })
   .prefault({});
 
@@ -298,7 +312,7 @@ export const configSchema = z.strictObject({
   conversation: z
     .strictObject({
       idleMs: ms(
-        'A conversation is closed when idle for this long. Read by the rollup, which this version does not have yet.',
+        'A conversation is closed when idle for this long, which delays its estimate and every alert by as much.',
       ).default(900_000),
     })
     .prefault({}),

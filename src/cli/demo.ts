@@ -64,7 +64,8 @@ async function runDemo(options: DemoOptions, io: Io): Promise<ExitStatus> {
     io,
   );
   try {
-    const worker = await runWorker(config, io);
+    const running = await runWorker(config, io);
+    const { worker, rollup } = running;
     try {
       const sender = await startDemoSender(`http://127.0.0.1:${worker.port}/v1/traces`);
       try {
@@ -76,13 +77,17 @@ async function runDemo(options: DemoOptions, io: Io): Promise<ExitStatus> {
         progress.update('grading');
         await worker.whenIdle();
         progress.done();
+        // They happened before the worker began, so their estimates are counted as of then.
+        await worker.heartbeat();
+        await rollup?.tick();
+        await rollup?.replay({ fromMs: null, toMs: null });
         await report(worker.store, config, io);
         if (options.stay === true) await stay(worker, { dataDir, sender, from: conversations }, io);
       } finally {
         await sender.stop();
       }
     } finally {
-      await endWorker(worker, config);
+      await endWorker(running, config);
     }
   } finally {
     if (options.keep === undefined) await rm(dataDir, { recursive: true, force: true });
@@ -112,6 +117,9 @@ const DEMO_SETTINGS = [
   'store.url=embedded',
   'assemble.quietMs=300',
   'assemble.lateMs=1000',
+  // A minute lies between two conversations, a second between two turns.
+  'conversation.idleMs=15000',
+  'estimate.tickMs=30000',
   'telemetry.logLevel=warn',
 ];
 
@@ -144,7 +152,22 @@ async function report(store: Store, config: Config, io: Io): Promise<void> {
       `${labels('correct')} correct, ${labels('incorrect')} incorrect, ${labels('unscored')} unscored. Some of them:\n\n` +
       `${verdictTable(shown, io.stdout.columns ?? 160)}\n\n` +
       'How reliable is each agent? pass@K: at least one of K conversations is right; pass^K: all K are.\n\n' +
-      `${seriesTable(seriesReports(rows, config.estimate), config.estimate.level)}\n`,
+      `${seriesTable(seriesReports(rows, config.estimate), config.estimate.level)}\n\n` +
+      `${await rollupLine(store)}\n`,
+  );
+}
+
+/** What the rollup has written; the figures are those of the table while a window holds all conversations. */
+async function rollupLine(store: Store): Promise<string> {
+  const [counts] = await store.rows(
+    `SELECT (SELECT count() FROM {db}.conversations_current WHERE closed) AS closed, count() AS estimates,
+      uniqExact(at) AS ticks FROM {db}.estimates`,
+  );
+  const closed = Number(counts?.['closed']);
+  const estimates = Number(counts?.['estimates']);
+  return (
+    `The rollup has closed ${closed} conversations and written ${estimates} estimates at ${Number(counts?.['ticks'])} ` +
+    'points in time, by window and K: SELECT * FROM estimates_current'
   );
 }
 

@@ -7,6 +7,7 @@ import type { Io } from './io.js';
 import { migrateCommand } from './migrate.js';
 import { packageVersion } from './package-version.js';
 import { queryCommand } from './query.js';
+import { rollupCommand } from './rollup.js';
 import { scoreCommand } from './score.js';
 import { startCommand } from './start.js';
 
@@ -38,6 +39,7 @@ Exit status: 0 done, 1 a gate was missed, 2 wrong use or configuration, 3 some i
     evaluateCommand,
     queryCommand,
     migrateCommand,
+    rollupCommand,
     demoCommand,
     completionCommand,
   ])

@@ -5,7 +5,9 @@ import { createEvents } from '../telemetry/events.js';
 import { createLogger } from '../telemetry/logger.js';
 import { createRegistry, exposeReadings } from '../telemetry/metrics.js';
 import { EngineMissingError, MigrationError, StoreBusyError } from '../store/errors.js';
+import { startRollup, type Rollup } from '../rollup/rollup.js';
 import { startRelay, type Relay } from '../worker/relay.js';
+import { startRollupRole, type RollupRole } from '../worker/rollup-role.js';
 import { WorkerStartError } from '../worker/start-error.js';
 import { startWorker, type Worker } from '../worker/worker.js';
 import { CommandError, ExitStatus } from './exit-status.js';
@@ -13,13 +15,21 @@ import type { Io } from './io.js';
 import { kafkaConnection, kafkaSource } from './kafka-settings.js';
 import { packageVersion } from './package-version.js';
 import { removeWorkerAddress, writeWorkerAddress } from './worker-address.js';
-import { scoringPolicy, storeConfig, watchedExpectations } from './settings.js';
+import { rollupRules, scoringPolicy, storeConfig, watchedExpectations } from './settings.js';
+
+/** A worker, and the rollup that runs beside it in the role `all`. */
+export interface RunningWorker {
+  readonly worker: Worker;
+  readonly rollup: Rollup | null;
+  /** Resolves with the fault that keeps one of them from working for good. */
+  readonly failed: Promise<unknown>;
+}
 
 /**
- * Starts a worker as configured. `all`: what comes over OTLP/HTTP, and from Kafka where brokers are named; `worker`: from
- * Kafka alone. Throws a CommandError when it cannot.
+ * Starts a worker as configured. `all`: what comes over OTLP/HTTP, and from Kafka where brokers are named, and a rollup;
+ * `worker`: from Kafka alone. Throws a CommandError when it cannot.
  */
-export async function runWorker(config: Config, io: Io, role: 'all' | 'worker' = 'all'): Promise<Worker> {
+export async function runWorker(config: Config, io: Io, role: 'all' | 'worker' = 'all'): Promise<RunningWorker> {
   const { brokers, encoding, deadLetterTopic } = config.receive.kafka;
   if (role === 'worker') {
     if (brokers.length === 0) throw new CommandError('the role worker needs receive.kafka.brokers', ExitStatus.usage);
@@ -64,8 +74,16 @@ export async function runWorker(config: Config, io: Io, role: 'all' | 'worker' =
       { events, registry, nowMs: io.nowMs, random: io.random, isAlive: io.isAlive },
     );
     const { host } = config.receive.http;
-    if (role === 'all') await writeWorkerAddress(config.dataDir, { pid: io.pid, host, port: worker.port });
-    return worker;
+    if (role === 'worker') return { worker, rollup: null, failed: worker.failed };
+    await writeWorkerAddress(config.dataDir, { pid: io.pid, host, port: worker.port });
+    const rollup = startRollup(rollupRules(config), {
+      store: worker.store.rollup({ nowMs: io.nowMs, on: events }),
+      prepare: () => worker.store.migrate(),
+      events,
+      nowMs: io.nowMs,
+    });
+    exposeReadings(registry, { rollupLagMs: () => rollup.lagMs });
+    return { worker, rollup, failed: Promise.race([worker.failed, rollup.failed]) };
   } catch (error) {
     throw asCommandError(error);
   }
@@ -102,6 +120,26 @@ export async function runRelay(config: Config, io: Io): Promise<Relay> {
   }
 }
 
+/** Starts a rollup as configured. Throws a CommandError when it cannot. */
+export async function runRollupRole(config: Config, io: Io): Promise<RollupRole> {
+  if (config.store.url === 'embedded') {
+    const why = 'the embedded store has one process, whose role all has a rollup in it';
+    throw new CommandError(
+      `the role rollup needs the URL of a ClickHouse server in store.url: ${why}`,
+      ExitStatus.usage,
+    );
+  }
+  const { version, registry, events } = telemetry(config, io);
+  try {
+    return await startRollupRole(
+      { version, pid: io.pid, http: config.receive.http, store: storeConfig(config), rules: rollupRules(config) },
+      { events, registry, nowMs: io.nowMs, isAlive: io.isAlive },
+    );
+  } catch (error) {
+    throw asCommandError(error);
+  }
+}
+
 function telemetry(config: Config, io: Io) {
   const version = packageVersion();
   const registry = createRegistry({ version, nodeVersion: io.nodeVersion });
@@ -111,8 +149,9 @@ function telemetry(config: Config, io: Io) {
 }
 
 /** Stops a worker that `runWorker` started. */
-export async function endWorker(worker: Worker, config: Config): Promise<void> {
+export async function endWorker({ worker, rollup }: RunningWorker, config: Config): Promise<void> {
   await removeWorkerAddress(config.dataDir);
+  await rollup?.stop();
   await worker.stop();
 }
 

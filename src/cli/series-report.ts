@@ -3,7 +3,7 @@ import { assess } from '../estimate/assessment.js';
 import { estimate } from '../estimate/pass.js';
 import type { Assessment, Counts, Estimate } from '../model/estimate.js';
 import type { Graded } from '../model/graded.js';
-import type { Score } from '../model/score.js';
+import { goesBeyondRules } from '../model/score.js';
 import { conversationVerdict } from '../score/conversation-verdict.js';
 import { plainTable } from './verdict-table.js';
 
@@ -13,8 +13,10 @@ export interface SeriesReport {
   readonly agentVersion: string | null;
   readonly environment: string | null;
   readonly counts: Counts;
-  /** Conversations that are no trial: nothing judged them, or sampling left them out. */
+  /** As in `estimates`: no trial although nothing left them out. */
   readonly unscored: number;
+  /** Sampling or the budget left them out. */
+  readonly leftOut: number;
   readonly estimates: readonly Estimate[];
   readonly assessments: ReadonlyMap<number, Assessment>;
 }
@@ -47,7 +49,8 @@ export function seriesReports(graded: readonly Graded[], config: Config['estimat
       agentVersion: first.agentVersion,
       environment: first.environment,
       counts,
-      unscored: verdicts.length - trials.length - outstanding.length,
+      unscored: verdicts.filter((verdict) => !verdict.counts && !verdict.leftOut).length,
+      leftOut: verdicts.filter((verdict) => verdict.leftOut).length,
       estimates,
       assessments: new Map(
         config.k.map((k) => [k, judged ? assess(of('pass_at_k', k), of('pass_pow_k', k)) : 'rules_only']),
@@ -55,12 +58,6 @@ export function seriesReports(graded: readonly Graded[], config: Config['estimat
     };
   });
   return reports.sort((a, b) => (a.assistantId < b.assistantId ? -1 : a.assistantId > b.assistantId ? 1 : 0));
-}
-
-/** Did an expectation or a judge decide it? */
-function goesBeyondRules(score: Score): boolean {
-  if (score.kind !== 'scored') return false;
-  return score.criterion === 'tools' || score.criterion === 'answer' || score.decidedBy !== 'rule';
 }
 
 function groupBy<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, readonly T[]> {
@@ -100,7 +97,7 @@ export function seriesTable(reports: readonly SeriesReport[], level: number): st
               report.agentVersion ?? '-',
               report.counts.trials,
               report.counts.correct,
-              report.unscored + report.counts.outstanding,
+              report.unscored,
             ];
       const shown = (metric: Estimate['metric']) =>
         interval(known ? report.estimates.find((e) => e.metric === metric && e.k === k) : undefined);
@@ -129,8 +126,10 @@ export function seriesJson(report: SeriesReport) {
     environment: report.environment,
     n: report.counts.trials,
     c: report.counts.correct,
-    outstanding: report.counts.outstanding,
     unscored: report.unscored,
+    outstanding: report.counts.outstanding,
+    outstanding_incorrect: report.counts.outstandingIncorrect,
+    left_out: report.leftOut,
     estimates: report.estimates.map((figure) => ({
       metric: figure.metric,
       k: figure.k,

@@ -1,4 +1,6 @@
 import type { Config } from '../config.js';
+import { windowNamed } from '../estimate/windows.js';
+import type { RollupRules } from '../rollup/rules.js';
 import type { StoreConfig } from '../store/engine.js';
 import { readDatasetPaths } from '../score/dataset-files.js';
 import type { DatasetFault } from '../score/datasets.js';
@@ -44,6 +46,17 @@ function datasetFaults(faults: readonly DatasetFault[]): CommandError {
   const shown = faults.slice(0, 20).map((fault) => `  ${fault.place}: ${fault.problem}`);
   const more = faults.length > 20 ? `\n  ... and ${faults.length - 20} more` : '';
   return new CommandError(`the datasets have faults:\n${shown.join('\n')}${more}`, ExitStatus.usage);
+}
+
+/** What the rollup computes. */
+export function rollupRules(config: Config): RollupRules {
+  const { k, prior, level, windows, tickMs } = config.estimate;
+  return {
+    idleMs: config.conversation.idleMs,
+    tickMs,
+    windows: windows.map(windowNamed),
+    figures: { ks: k, prior, level },
+  };
 }
 
 /** Where the store is. */

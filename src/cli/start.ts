@@ -3,11 +3,11 @@ import { Option } from 'commander';
 import type { Config } from '../config.js';
 import { startSelfTracing } from '../telemetry/self-tracing.js';
 import { withCommonOptions, type RegisterCommand } from './command.js';
-import { CommandError, ExitStatus } from './exit-status.js';
+import { ExitStatus } from './exit-status.js';
 import type { Io } from './io.js';
 import { loadConfig, type CommonOptions } from './load-config.js';
 import { packageVersion } from './package-version.js';
-import { endWorker, runRelay, runWorker } from './run-worker.js';
+import { endWorker, runRelay, runRollupRole, runWorker } from './run-worker.js';
 import { untilStopped } from './until-stopped.js';
 
 const ROLES = ['all', 'worker', 'relay', 'rollup'] as const;
@@ -19,7 +19,7 @@ Roles:
           grades the interactions in them and writes them to ClickHouse
   worker  the same from Kafka alone; start as many as the topic has partitions
   relay   writes what comes over OTLP/HTTP, and the records of relay.fromTopics, to relay.topic, keyed by trace id
-  rollup  not in this version
+  rollup  turns verdicts into conversations, trials and estimates; all has one in it. One is enough, two do no harm
 `;
 
 export const startCommand: RegisterCommand = (program, io, done) => {
@@ -35,12 +35,6 @@ export const startCommand: RegisterCommand = (program, io, done) => {
 
 async function runStart(options: CommonOptions & { role: Role }, io: Io): Promise<ExitStatus> {
   const { role } = options;
-  if (role === 'rollup') {
-    throw new CommandError(
-      'the role rollup is not in this version: interactions are graded, not rolled up',
-      ExitStatus.usage,
-    );
-  }
   const config = await loadConfig(options, io);
   const running = await startRole(role, config, io);
   const endpoint = config.telemetry.otlpEndpoint;
@@ -60,11 +54,12 @@ interface Running {
   stop(): Promise<void>;
 }
 
-async function startRole(role: 'all' | 'worker' | 'relay', config: Config, io: Io): Promise<Running> {
+async function startRole(role: Role, config: Config, io: Io): Promise<Running> {
+  if (role === 'rollup') return runRollupRole(config, io);
   if (role === 'relay') {
     const relay = await runRelay(config, io);
     return { failed: new Promise(() => undefined), stop: () => relay.stop() };
   }
-  const worker = await runWorker(config, io, role);
-  return { failed: worker.failed, stop: () => endWorker(worker, config) };
+  const running = await runWorker(config, io, role);
+  return { failed: running.failed, stop: () => endWorker(running, config) };
 }

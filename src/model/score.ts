@@ -52,6 +52,12 @@ export type Score =
       readonly details: { readonly [key: string]: Json };
     };
 
+/** Did an expectation or a judge decide it? Rules of our own say only that nothing objected. */
+export function goesBeyondRules(score: Score): boolean {
+  if (score.kind !== 'scored') return false;
+  return score.criterion === 'tools' || score.criterion === 'answer' || score.decidedBy !== 'rule';
+}
+
 export type VerdictLabel = 'correct' | 'incorrect' | 'unscored';
 
 /** The judgement of one interaction under one scoring policy. */

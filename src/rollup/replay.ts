@@ -28,7 +28,7 @@ export async function replayTicks(
   store: RollupStore,
   range: ReplayRange,
   rules: RollupRules,
-  onProgress: (doneRatio: number) => void,
+  onProgress: (doneRatio: number) => void = () => undefined,
 ): Promise<Replay> {
   const counted = await store.lastTick();
   const earliestMs = await store.earliestCloseMs();

@@ -23,17 +23,19 @@ const FIRST_MS = 86_400_000;
  *
  * It keeps nothing: where it goes on is the last row of `rollup_ticks`, which it writes last. A run that dies before
  * is repeated by the next one, and two at once write the same rows. Ticks are multiples of `tickMs` in stream time, so
- * those that were missed are made up for at the times that they would have had.
+ * those that were missed are made up for at the times that they would have had. Rejects between two steps when `stop`
+ * is aborted.
  */
-export async function runTick(store: RollupStore, rules: RollupRules): Promise<TickReport> {
+export async function runTick(store: RollupStore, rules: RollupRules, stop?: AbortSignal): Promise<TickReport> {
   const streamMs = await store.streamTimeMs(FRESH_MS);
   if (streamMs === null) return { ...NOTHING, atMs: null };
   const counted = await store.lastTick();
   const atMs = Math.max(tickAt(streamMs, rules.tickMs), counted?.atMs ?? 0);
   const readAtMicros = await store.clockMicros();
 
+  stop?.throwIfAborted();
   const refresh: RefreshRules = { idleMs: rules.idleMs, atMs, counted, readAtMicros };
-  let refreshed = await refreshTouched(store, counted, refresh);
+  let refreshed = await refreshTouched(store, counted, refresh, () => stop?.throwIfAborted());
   if (counted !== null && atMs > counted.atMs) {
     const closing = await store.closing(counted.atMs, atMs, rules.idleMs);
     refreshed = sumOf(refreshed, await refreshClosing(store, closing, refresh));
@@ -43,6 +45,7 @@ export async function runTick(store: RollupStore, rules: RollupRules): Promise<T
   let fromMs = counted?.atMs ?? (await firstTick(store, atMs, rules.tickMs));
   let countedMicros = counted?.readAtMicros ?? readAtMicros;
   while (fromMs < atMs) {
+    stop?.throwIfAborted();
     const toMs = Math.min(atMs, fromMs + TICKS_AT_ONCE * rules.tickMs);
     const estimates = await estimateTicks(store, { fromMs, toMs }, countedMicros, rules);
     const written = { ...refreshed, estimates };
@@ -56,14 +59,19 @@ export async function runTick(store: RollupStore, rules: RollupRules): Promise<T
 }
 
 /** What was written since the last tick began to read, and what stands again because its policy came back. */
-async function refreshTouched(store: RollupStore, counted: TickRow | null, rules: RefreshRules): Promise<Refreshed> {
+async function refreshTouched(
+  store: RollupStore,
+  counted: TickRow | null,
+  rules: RefreshRules,
+  onDone: () => void,
+): Promise<Refreshed> {
   const toMs = Math.ceil(rules.readAtMicros / 1_000);
   // A clock that was put back would leave out all that is written until it has caught up.
   const fromMs = counted === null ? 0 : Math.min(Math.floor(counted.readAtMicros / 1_000), toMs) - OVERLAP_MS;
-  const written = await refreshAll(store, { by: 'written', fromMs, toMs, policies: null }, rules);
+  const written = await refreshAll(store, { by: 'written', fromMs, toMs, policies: null }, rules, onDone);
   const policies = counted === null ? [] : await store.policiesBack(fromMs);
   if (policies.length === 0) return written;
-  return sumOf(written, await refreshAll(store, { by: 'written', fromMs: 0, toMs, policies }, rules));
+  return sumOf(written, await refreshAll(store, { by: 'written', fromMs: 0, toMs, policies }, rules, onDone));
 }
 
 /** Makes all conversations anew that were touched so, some at a time. */

@@ -21,7 +21,7 @@ import { openSpool, type Spool, type SpoolConfig } from '../receive/spool-lmdb.j
 import { turnName } from '../score/datasets.js';
 import type { ExpectationIndex } from '../score/expectations.js';
 import { policyHash, policySettings, type ScoringPolicy } from '../score/policy.js';
-import { openStore, type Store } from '../store/clickhouse.js';
+import { openStore, type Heartbeat, type Store } from '../store/clickhouse.js';
 import { ownerOf, type StoreConfig } from '../store/engine.js';
 import { MigrationError } from '../store/errors.js';
 import { isEngineError } from '../store/retry.js';
@@ -67,6 +67,8 @@ export interface Worker {
   readonly store: Store;
   /** Everything that was received is decided and stored. */
   whenIdle(): Promise<void>;
+  /** Writes now how far it has read, which it else does every ten seconds. */
+  heartbeat(): Promise<void>;
   /** Resolves with the fault that keeps it from working for good: the store's tables are not this program's. */
   readonly failed: Promise<unknown>;
   /** Drains and closes everything. */
@@ -369,15 +371,7 @@ class RunningWorker implements Worker {
     const nowMs = this.deps.nowMs();
     if (nowMs < this.nextBeatMs || this.phase !== 'live' || !this.writer.available) return;
     this.nextBeatMs = nowMs + HEARTBEAT_MS;
-    const beats = this.shards
-      .filter((shard) => shard.nowMs > 0)
-      .map((shard) => ({
-        worker: this.settings.workerId,
-        source: shard.source,
-        atMs: nowMs,
-        streamTimeMs: shard.nowMs,
-        details: { openSpans: shard.openSpans, queuedRows: this.writer.waiting },
-      }));
+    const beats = this.beats(nowMs);
     if (beats.length === 0) return;
     if (this.beatSinceMs !== null) {
       const waitedMs = nowMs - this.beatSinceMs;
@@ -392,6 +386,22 @@ class RunningWorker implements Worker {
         (error: unknown) => this.beatLost(error),
       )
       .finally(() => (this.beatSinceMs = null));
+  }
+
+  private beats(nowMs: number): readonly Heartbeat[] {
+    return this.shards
+      .filter((shard) => shard.nowMs > 0)
+      .map((shard) => ({
+        worker: this.settings.workerId,
+        source: shard.source,
+        atMs: nowMs,
+        streamTimeMs: shard.nowMs,
+        details: { openSpans: shard.openSpans, queuedRows: this.writer.waiting },
+      }));
+  }
+
+  heartbeat(): Promise<void> {
+    return this.store.recordHeartbeats(this.beats(this.deps.nowMs()));
   }
 
   private beatLost(error: unknown): void {

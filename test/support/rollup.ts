@@ -3,6 +3,7 @@ import { estimateRows } from '../../src/estimate/estimate-rows.js';
 import { countWindows, windowNamed } from '../../src/estimate/windows.js';
 import type { Conversation, EstimateRow } from '../../src/model/estimate.js';
 import type { Graded } from '../../src/model/graded.js';
+import { goesBeyondRules } from '../../src/model/score.js';
 import type { RollupRules } from '../../src/rollup/rules.js';
 import { conversationVerdict } from '../../src/score/conversation-verdict.js';
 import type { RollupStore } from '../../src/store/rollup-store.js';
@@ -104,7 +105,7 @@ export function conversationsOf(rows: readonly Graded[], atMs: number, rules = R
   const groups = new Map<string, JudgedTurn[]>();
   for (const { interaction, verdict } of rows) {
     const key = JSON.stringify([interaction.conversationId, interaction.assistantId]);
-    const judged = verdict.scores.some((score) => score.kind === 'scored');
+    const judged = verdict.scores.some(goesBeyondRules);
     groups.set(key, [...(groups.get(key) ?? []), { ...interaction, ...verdict, judged }]);
   }
   return [...groups.values()].flatMap((turns) => {
@@ -163,6 +164,11 @@ function byKey(a: EstimateRow, b: EstimateRow): number {
   const key = (row: EstimateRow) =>
     JSON.stringify([row.assistant_id, row.policy, row.window, row.at, row.scope, row.mode, row.metric, row.k]);
   return key(a) < key(b) ? -1 : 1;
+}
+
+/** One text a row: comparing thousands of objects takes long, and says little when they differ. */
+export function asLines(rows: readonly EstimateRow[]): readonly string[] {
+  return rows.map((row) => JSON.stringify(row, Object.keys(row).sort()));
 }
 
 /** What is in `trials`: id, correct, place in the order. */

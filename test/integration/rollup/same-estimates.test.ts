@@ -5,6 +5,7 @@ import { runTick } from '../../../src/rollup/tick.js';
 import type { RollupStore } from '../../../src/store/rollup-store.js';
 import { seededRandom } from '../../support/random.js';
 import {
+  asLines,
   conversationsOf,
   expectedEstimates,
   MINUTE,
@@ -19,9 +20,9 @@ import {
 } from '../../support/rollup.js';
 import { freshStore, type TestStore } from '../../support/store.js';
 
-/** Two and a half hours: long enough that all has closed and has left the hour's window. */
-const END = NINE + 150 * MINUTE;
-const TRAFFIC = traffic(11, 60);
+/** Long enough that all has closed and has left the hour's window. */
+const END = NINE + 130 * MINUTE;
+const TRAFFIC = traffic(11, 40);
 
 /** Time goes on by some ticks, and what ended meanwhile is written. `atEachStep` is what the rollups do then. */
 async function live(store: TestStore, seed: number, atEachStep: () => Promise<unknown>): Promise<void> {
@@ -29,7 +30,7 @@ async function live(store: TestStore, seed: number, atEachStep: () => Promise<un
   const random = seededRandom(seed);
   let written = 0;
   for (let nowMs = NINE; nowMs < END;) {
-    nowMs = Math.min(END, nowMs + Math.floor(random() * 9 * MINUTE));
+    nowMs = Math.min(END, nowMs + Math.floor(random() * 13 * MINUTE));
     const ended = TRAFFIC.filter(({ interaction }) => interaction.endedAtMs <= nowMs).length;
     if (ended > written) await write(store, TRAFFIC.slice(written, ended));
     written = ended;
@@ -43,14 +44,14 @@ async function expectAll(store: TestStore): Promise<void> {
   const byId = (a: { id: string }, b: { id: string }) => (a.id < b.id ? -1 : 1);
   const expected = expectedEstimates(TRAFFIC, END);
 
-  expect(await storedEstimates(store)).toEqual(expected);
+  expect(asLines(await storedEstimates(store))).toEqual(asLines(expected));
   expect(await storedTrials(store)).toEqual(
     trials
       .map(({ conversationId: id, correct, firstClosedAtMs }) => ({ id, correct, ms: firstClosedAtMs - NINE }))
       .sort(byId),
   );
-  expect(expected.length).toBeGreaterThan(4_000);
-  expect(trials.length).toBeGreaterThan(20);
+  expect(expected.length).toBeGreaterThan(2_000);
+  expect(trials.length).toBeGreaterThan(10);
 }
 
 test('writes what counting one by one gives, however many ticks are made up for at once', async () => {
