@@ -10,12 +10,14 @@
  *   second the end offsets are fetched; a partition that had been read up to there was drained when the question left.
  *   The same answers give the lag.
  * - *A session ends, and another begins*, when the client gives up, when it has gone silent (neither a fetch
- *   nor a record for `SILENT_MS`), or when a missing topic has appeared; with growing pauses while brokers stay away.
+ *   nor a record for `SILENT_MS`), when a missing topic has appeared, or when a partition begins anew because its topic
+ *   was made again; with growing pauses while brokers stay away.
  * - *Back-pressure*: while `full()` all partitions are paused. A paused consumer heartbeats and stays a member.
  */
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Admin, Consumer, EachBatchPayload, KafkaMessage } from 'kafkajs';
+import type { Admin, Consumer, EachBatchPayload, KafkaMessage, TopicPartitionOffset } from 'kafkajs';
 import type { Offset } from '../model/received.js';
+import { atMost } from './at-most.js';
 import {
   createKafka,
   existingTopics,
@@ -57,11 +59,9 @@ export interface PartitionLog {
 export interface KafkaSourceEvents {
   kafkaJoined(event: { readonly partitions: number; readonly memberId: string }): void;
   /** The session has ended by itself; another follows after `retryMs`. */
-  kafkaLost(event: {
-    readonly trouble: KafkaTrouble | 'silent';
-    readonly error: Error;
-    readonly retryMs: number;
-  }): void;
+  kafkaLost(event: { readonly trouble: SourceTrouble; readonly error: Error; readonly retryMs: number }): void;
+  /** The brokers have deleted records, as their retention says, that were not read yet. */
+  kafkaRecordsGone(event: TopicPartition & { readonly records: number }): void;
   kafkaTopicsMissing(event: { readonly topics: readonly string[] }): void;
   kafkaCommitFailed(event: { readonly error: unknown }): void;
   kafkaPaused(event: { readonly paused: boolean }): void;
@@ -69,6 +69,9 @@ export interface KafkaSourceEvents {
   kafkaCodecMissing(event: { readonly codec: string; readonly error: unknown }): void;
   readonly kafkaClientLog: ClientLog;
 }
+
+/** `silent`: no sign of life from the client. `rewound`: a partition ends before what was read of it. */
+export type SourceTrouble = KafkaTrouble | 'silent' | 'rewound';
 
 export interface KafkaSourceDeps {
   readonly on: KafkaSourceEvents;
@@ -96,9 +99,9 @@ export interface KafkaSource {
 }
 
 const TICK_MS = 250;
-const OFFSETS_MS = 1_000;
+const OFFSETS_TICKS = 4; // once a second
 const SILENT_MS = 60_000;
-const TOPICS_MS = 10_000;
+const TOPICS_TICKS = 40; // every 10 s
 const FETCH_WAIT_MS = 500;
 const FIRST_RETRY_MS = 1_000;
 const LAST_RETRY_MS = 30_000;
@@ -119,7 +122,7 @@ export function startKafkaSource(config: KafkaSourceConfig, deps: KafkaSourceDep
 type Ending =
   | { readonly kind: 'stopped' }
   | { readonly kind: 'topics' }
-  | { readonly kind: 'lost'; readonly trouble: KafkaTrouble | 'silent'; readonly error: Error };
+  | { readonly kind: 'lost'; readonly trouble: SourceTrouble; readonly error: Error };
 
 class RunningSource implements KafkaSource {
   private session: Session | null = null;
@@ -176,12 +179,13 @@ class RunningSource implements KafkaSource {
   }
 }
 
-const WHY: Readonly<Record<KafkaTrouble | 'silent', string>> = {
+const WHY: Readonly<Record<SourceTrouble, string>> = {
   credentials: 'the brokers refuse its credentials',
   notMember: 'the group goes on without it',
   unsupported: 'it cannot read a batch',
   away: 'the brokers do not answer',
   silent: 'its consumer went silent',
+  rewound: 'a partition begins anew',
 };
 
 interface Assigned extends TopicPartition {
@@ -207,8 +211,9 @@ class Session {
   private starts = new Map<string, Offset>();
   /** A join, a fetch, or a record: what one fetch brought can take longer than the patience with a silent consumer. */
   private lastSignMs = 0;
-  private nextOffsetsMs = 0;
-  private nextTopicsMs = 0;
+  /** Ticks until the next question. No times: a wall clock that is set back must not put them off. */
+  private ticksToOffsets = 0;
+  private ticksToTopics = TOPICS_TICKS;
   private asking = false;
   private committing: Promise<void> | null = null;
   private paused = false;
@@ -240,11 +245,11 @@ class Session {
     this.opening = this.open().catch((error: unknown) => this.lose(error));
     const ending = await this.ending;
     // The first may have been under way, with offsets from before.
-    if (ending.kind === 'stopped') await bounded(this.commit().then(() => this.commit()));
+    if (ending.kind === 'stopped') await atMost(CLOSE_MS, this.commit().then(() => this.commit()));
     this.ended = true;
     this.partitions = new Map();
     if (ending.kind !== 'stopped') this.deps.open([]);
-    await bounded(this.disconnect());
+    await atMost(CLOSE_MS, this.disconnect());
     return ending;
   }
 
@@ -277,7 +282,6 @@ class Session {
     await this.admin.connect();
     const found = await existingTopics(this.admin, config.topics);
     this.subscribed = config.topics.filter((topic) => found.has(topic));
-    this.nextTopicsMs = deps.nowMs() + TOPICS_MS;
     this.reportMissing(found);
     if (this.ended) return;
     if (this.subscribed.length > 0) await this.consume(kafka.consumer(this.consumerConfig()));
@@ -345,6 +349,9 @@ class Session {
     );
     const logs = this.deps.open(parts);
     this.partitions = new Map();
+    // Another member has those that are not here, and commits where it begins; a start of ours would be out of date.
+    const mine = new Set(parts.map(keyOf));
+    for (const key of this.starts.keys()) if (!mine.has(key)) this.starts.delete(key);
     parts.forEach((part, at) => {
       const log = logs[at] as PartitionLog;
       const assigned: Assigned = { ...part, log, position: null, end: null, committed: null };
@@ -354,7 +361,7 @@ class Session {
       this.consumer?.seek({ ...part, offset: String(start) });
       this.reach(assigned, start);
     });
-    this.nextOffsetsMs = 0;
+    this.ticksToOffsets = 0;
     this.lastSignMs = this.deps.nowMs();
     // The client remembers across joins which topics are paused.
     if (this.quiet || this.deps.full()) this.pause();
@@ -372,8 +379,10 @@ class Session {
       if (!current()) return;
       this.lastSignMs = this.deps.nowMs();
       if (this.quiet || this.deps.full()) return this.pause();
+      const offset = Number(message.offset);
+      if (assigned.position !== null && offset < assigned.position) return this.rewind(assigned, offset, offset);
       assigned.log.take(recordOf(message));
-      assigned.position = Number(message.offset) + 1;
+      assigned.position = offset + 1;
       payload.resolveOffset(message.offset);
       await payload.heartbeat();
     }
@@ -404,8 +413,8 @@ class Session {
     while (!this.ended) {
       const nowMs = this.deps.nowMs();
       if (this.paused && !this.quiet && !this.deps.full()) this.resume();
-      if (nowMs >= this.nextTopicsMs) this.ask(() => this.lookForTopics());
-      else if (nowMs >= this.nextOffsetsMs && this.consumer !== null) this.ask(() => this.fetchEnds());
+      if (--this.ticksToTopics <= 0) this.ask(() => this.lookForTopics());
+      else if (--this.ticksToOffsets <= 0 && this.consumer !== null) this.ask(() => this.fetchEnds());
       if (this.consumer !== null && nowMs - this.lastSignMs > SILENT_MS) {
         const error = new Error(
           `neither a fetch nor a record for ${String(Math.round((nowMs - this.lastSignMs) / 1_000))} s`,
@@ -430,7 +439,7 @@ class Session {
   }
 
   private async lookForTopics(): Promise<void> {
-    this.nextTopicsMs = this.deps.nowMs() + TOPICS_MS;
+    this.ticksToTopics = TOPICS_TICKS;
     if (this.admin === null || this.subscribed.length === this.config.topics.length) return;
     const found = await existingTopics(this.admin, this.config.topics);
     if (found.size > this.subscribed.length) this.end({ kind: 'topics' });
@@ -443,40 +452,66 @@ class Session {
   }
 
   private async fetchEnds(): Promise<void> {
-    const { admin, deps } = this;
+    const { admin, deps, partitions } = this;
     if (admin === null) return;
-    this.nextOffsetsMs = deps.nowMs() + OFFSETS_MS;
-    const { partitions } = this;
+    this.ticksToOffsets = OFFSETS_TICKS;
     if (partitions.size === 0) return;
-    await this.findPositions(admin);
+    const committed = await this.fetchCommitted(admin);
     for (const topic of new Set([...partitions.values()].map((assigned) => assigned.topic))) {
       const askedMs = deps.nowMs();
+      const positions = new Map([...partitions].map(([key, { position }]) => [key, position]));
       for (const { partition, high, low } of await admin.fetchTopicOffsets(topic)) {
-        const assigned = partitions.get(keyOf({ topic, partition }));
+        const key = keyOf({ topic, partition });
+        const assigned = partitions.get(key);
         if (assigned === undefined || this.partitions !== partitions || this.ended) continue;
         assigned.end = Number(high);
-        if (assigned.position === null) this.reach(assigned, Number(low));
+        if ((positions.get(key) ?? 0) > assigned.end) {
+          this.rewind(assigned, Number(low), assigned.end);
+          return;
+        }
+        this.place(assigned, committed.get(key), Number(low));
         if (assigned.position !== null && assigned.position >= assigned.end) assigned.log.drained(askedMs);
       }
     }
   }
 
-  /** A partition on which nothing has come since the join stands where its group has committed. */
-  private async findPositions(admin: Admin): Promise<void> {
-    const { partitions } = this;
-    const unknown = [...partitions.values()].filter(({ position }) => position === null);
-    if (unknown.length === 0) return;
+  /** What the group has committed for partitions on which nothing has come since the join. */
+  private async fetchCommitted(admin: Admin): Promise<ReadonlyMap<string, Offset>> {
+    const unknown = [...this.partitions.values()].filter(({ position }) => position === null);
+    if (unknown.length === 0) return new Map();
     const topics = [...new Set(unknown.map(({ topic }) => topic))];
     const groups = await admin.fetchOffsets({ groupId: this.config.groupId, topics });
-    if (this.partitions !== partitions) return;
-    for (const { topic, partitions: committed } of groups) {
-      for (const { partition, offset } of committed) {
-        const assigned = partitions.get(keyOf({ topic, partition }));
-        if (assigned?.position !== null || Number(offset) < 0) continue;
-        assigned.committed = Number(offset);
-        this.reach(assigned, Number(offset));
-      }
-    }
+    return new Map(
+      groups.flatMap(({ topic, partitions }) =>
+        partitions.map(({ partition, offset }): [string, Offset] => [keyOf({ topic, partition }), Number(offset)]),
+      ),
+    );
+  }
+
+  /**
+   * A partition on which nothing has come since the join stands where its group has committed. Where no record is any
+   * more (deleted before it was read, or of a topic that was made again) the client begins at the lowest that is there.
+   */
+  private place(assigned: Assigned, committed: Offset | undefined, low: Offset): void {
+    const { position, end, topic, partition } = assigned;
+    const known = committed !== undefined && committed >= 0 && committed <= (end ?? 0) ? committed : null;
+    const next = position ?? known;
+    if (next !== null && next < low) this.deps.on.kafkaRecordsGone({ topic, partition, records: low - next });
+    if (position === null) assigned.committed = known;
+    if (position === null || position < low) this.reach(assigned, Math.max(next ?? low, low));
+  }
+
+  /**
+   * A partition ends before what was read of it: its topic was made again, or its log was cut. What was read before is
+   * void, and what is committed may be ahead of records that nobody has read; so it is read anew, from the lowest of them.
+   */
+  private rewind({ topic, partition, position }: Assigned, low: Offset, end: Offset): void {
+    this.partitions = new Map();
+    const where = `${topic}/${String(partition)}`;
+    const error = new Error(`${where}: offset ${String(position)} expected next, but its log goes on at ${String(end)}`);
+    void Promise.resolve(this.committing)
+      .then(() => this.commitOffsets([{ topic, partition, offset: String(low) }]))
+      .then(() => this.end({ kind: 'lost', trouble: 'rewound', error }));
   }
 
   /** Commits what has moved. A commit that fails is made again by the next tick, and costs a second reading at most. */
@@ -486,35 +521,35 @@ class Session {
   }
 
   private async commitNow(): Promise<void> {
-    const { consumer } = this;
     const moved = [...this.partitions.values()].flatMap((assigned) => {
       const offset = assigned.log.committable;
       return offset === null || offset === assigned.committed ? [] : [{ assigned, offset }];
     });
-    if (consumer === null || moved.length === 0) return;
+    if (moved.length === 0) return;
+    const offsets = moved.map(({ assigned: { topic, partition }, offset }) => ({
+      topic,
+      partition,
+      offset: String(offset),
+    }));
+    if (!(await this.commitOffsets(offsets))) return;
+    for (const { assigned, offset } of moved) {
+      assigned.committed = offset;
+      this.starts.delete(keyOf(assigned));
+    }
+  }
+
+  private async commitOffsets(offsets: readonly TopicPartitionOffset[]): Promise<boolean> {
     try {
-      await consumer.commitOffsets(
-        moved.map(({ assigned: { topic, partition }, offset }) => ({ topic, partition, offset: String(offset) })),
-      );
-      for (const { assigned, offset } of moved) {
-        assigned.committed = offset;
-        this.starts.delete(keyOf(assigned));
-      }
+      if (this.consumer === null) return false;
+      await this.consumer.commitOffsets([...offsets]);
+      return true;
     } catch (error) {
       if (troubleOf(error) !== 'notMember' && !this.ended) this.deps.on.kafkaCommitFailed({ error });
+      return false;
     }
   }
 }
 
 function recordOf({ offset, key, value, headers, timestamp }: KafkaMessage): KafkaRecord {
   return { offset: Number(offset), key, value, headers: headers ?? {}, timestampMs: Number(timestamp) };
-}
-
-async function bounded(work: Promise<unknown>): Promise<void> {
-  const timer = new AbortController();
-  await Promise.race([
-    work.catch(() => undefined),
-    pause(CLOSE_MS, undefined, { signal: timer.signal }).catch(() => undefined),
-  ]);
-  timer.abort();
 }

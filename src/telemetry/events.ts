@@ -101,6 +101,8 @@ export interface Events {
   /** Each join makes the consumer read again what was open. */
   kafkaJoined(event: { readonly partitions: number; readonly memberId: string }): void;
   kafkaLost(event: { readonly trouble: string; readonly error: Error; readonly retryMs: number }): void;
+  /** Records that the brokers deleted before they were read. */
+  kafkaRecordsGone(event: { readonly topic: string; readonly partition: number; readonly records: number }): void;
   kafkaTopicsMissing(event: { readonly topics: readonly string[] }): void;
   kafkaCommitFailed(event: { readonly error: unknown }): void;
   kafkaPaused(event: { readonly paused: boolean }): void;
@@ -238,8 +240,19 @@ export function createEvents({ logger, registry, nowMs }: EventsDeps): Events {
       const fields = { trouble, error: safeError(error), retryMs };
       sometimes('error', 'kafkaLost', trouble, fields, 'reading from Kafka stopped; it is begun again');
     },
+    kafkaRecordsGone({ topic, partition, records }) {
+      count.kafkaRecordsGone.inc(records);
+      const text = 'the brokers have deleted records that were not read yet';
+      sometimes('error', 'kafkaRecordsGone', topic, { topic, partition, records }, text);
+    },
     kafkaTopicsMissing: ({ topics }) =>
-      sometimes('warn', 'kafkaTopicsMissing', '', { topics: topics.join(', ') }, 'topics that do not exist yet'),
+      sometimes(
+        'warn',
+        'kafkaTopicsMissing',
+        '',
+        { topics: topics.join(', ') },
+        'topics that do not exist yet, or that this user may not see',
+      ),
     kafkaCommitFailed({ error }) {
       count.kafkaCommitFailures.inc();
       sometimes('warn', 'kafkaCommitFailed', '', { error: safeError(error) }, 'offsets not committed; tried again');

@@ -81,6 +81,7 @@ export function createInstruments(registry: Registry) {
     kafkaJoins: counter('kafka_joins', 'Times that the consumer joined its group; each reads open work again.'),
     kafkaLosses: counter('kafka_losses', 'Times that the consumer was given up and built again.', ['trouble']),
     kafkaCommitFailures: counter('kafka_commit_failures', 'Offset commits that failed; they are made again.'),
+    kafkaRecordsGone: counter('kafka_records_gone', 'Records that the brokers deleted before they were read.'),
     kafkaPauses: counter('kafka_pauses', 'Times that reading was paused because the store has no room.'),
     kafkaEmptyRecords: counter('kafka_empty_records', 'Tombstones, and values of no bytes.'),
     kafkaUnkeyedRecords: counter('kafka_unkeyed_records', 'Records whose key is not the trace id of their spans.'),

@@ -102,6 +102,7 @@ export function reading(topics: readonly string[], options: ReadingOptions = {})
         kafkaCommitFailed: ({ error }) => told.push(`commit failed: ${String(error)}`),
         kafkaPaused: ({ paused }) => told.push(paused ? 'paused' : 'resumed'),
         kafkaCodecMissing: ({ codec }) => told.push(`codec ${codec}`),
+        kafkaRecordsGone: ({ records }) => told.push(`gone ${records}`),
         kafkaClientLog: () => undefined,
       },
     },
