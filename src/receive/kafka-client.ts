@@ -51,9 +51,10 @@ function levelOf({ level }: LogEntry): 'error' | 'warn' | 'debug' {
  * - `credentials`: the brokers refuse us; trying again helps only after somebody has mended something.
  * - `notMember`: the group has gone on without this consumer; what it held is somebody else's now.
  * - `unsupported`: a record batch, or a request, that this client cannot read.
+ * - `refused`: the brokers answer, and will not do what is asked as it is configured.
  * - `away`: all else; later may work.
  */
-export type KafkaTrouble = 'credentials' | 'notMember' | 'unsupported' | 'away';
+export type KafkaTrouble = 'credentials' | 'notMember' | 'unsupported' | 'refused' | 'away';
 
 const NOT_MEMBER: ReadonlySet<string> = new Set([
   'ILLEGAL_GENERATION',
@@ -73,11 +74,12 @@ const CREDENTIALS: ReadonlySet<string> = new Set([
 
 export function troubleOf(error: unknown): KafkaTrouble {
   for (let cause = error, depth = 0; cause instanceof Error && depth < 5; cause = cause.cause, depth += 1) {
-    const type = (cause as { type?: unknown }).type;
+    const { type, retriable } = cause as { type?: unknown; retriable?: unknown };
     if (typeof type === 'string' && NOT_MEMBER.has(type)) return 'notMember';
     if (cause.name === 'KafkaJSSASLAuthenticationError') return 'credentials';
     if (typeof type === 'string' && CREDENTIALS.has(type)) return 'credentials';
     if (cause.name === 'KafkaJSNotImplemented' || cause.name === 'KafkaCodecError') return 'unsupported';
+    if (typeof type === 'string' && retriable === false) return 'refused';
   }
   return 'away';
 }

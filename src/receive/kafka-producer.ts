@@ -4,35 +4,35 @@
  */
 import kafkajs, { type Admin, type CompressionTypes, type Producer } from 'kafkajs';
 import type { Outcome } from '../model/outcome.js';
-import { createKafka, troubleOf, type ClientLog, type KafkaConnection } from './kafka-client.js';
+import { atMost } from './at-most.js';
+import { createKafka, existingTopics, troubleOf, type ClientLog, type KafkaConnection } from './kafka-client.js';
 import { registerCodecs } from './kafka-codecs.js';
 
 export interface OutgoingRecord {
   readonly topic: string;
   readonly key: Buffer | string | null;
   readonly value: Buffer;
-  readonly headers?: Readonly<Record<string, Buffer | string>>;
+  readonly headers?: Readonly<Record<string, Buffer | string | (Buffer | string)[]>>;
 }
 
 export interface KafkaProducer {
   /**
-   * `ok` when the brokers have all of the records; `rejected` when one is larger than they take; else `retryable`,
-   * and some of the records may have been written.
+   * `ok` when the brokers have all of the records; `rejected` when they have all but those that are larger than they
+   * take; else `retryable`, and some of the records may have been written.
    */
   send(records: readonly OutgoingRecord[]): Promise<Outcome>;
   /** Why the last request failed; null: it did not. */
   readonly trouble: string | null;
   /** Bytes that were given and are not acknowledged yet. */
   readonly waitingBytes: number;
-  /** Ends with what was given; later records are refused. */
+  /** Ends with what was given, as far as the brokers take it within `CLOSE_MS`; later records are refused. */
   close(): Promise<void>;
 }
 
 export type ProducerCompression = 'none' | 'gzip' | 'snappy' | 'lz4';
 
 interface Job {
-  readonly records: readonly OutgoingRecord[];
-  readonly bytes: number;
+  readonly record: OutgoingRecord;
   readonly done: (outcome: Outcome) => void;
 }
 
@@ -44,6 +44,7 @@ const COMPRESSION: Readonly<Record<ProducerCompression, CompressionTypes>> = {
 };
 const BATCH_BYTES = 4 * 1024 * 1024;
 const SEND_TIMEOUT_MS = 20_000;
+const CLOSE_MS = 10_000;
 const RETRY_AFTER_MS = 1_000;
 
 export function createKafkaProducer(
@@ -55,6 +56,7 @@ export function createKafkaProducer(
   const kafka = createKafka(connection, log);
   let producer: Promise<Producer> | null = null;
   let jobs: Job[] = [];
+  let inHand: readonly Job[] = [];
   let waitingBytes = 0;
   let sending: Promise<void> | null = null;
   let closed = false;
@@ -87,8 +89,8 @@ export function createKafkaProducer(
 
   async function run(): Promise<void> {
     while (jobs.length > 0) {
-      const batch = takeBatch();
-      await write(batch);
+      inHand = takeBatch();
+      await write(inHand);
     }
     sending = null;
   }
@@ -96,8 +98,9 @@ export function createKafkaProducer(
   function takeBatch(): Job[] {
     let bytes = 0;
     let length = 0;
-    while (length < jobs.length && (length === 0 || bytes + (jobs[length] as Job).bytes <= BATCH_BYTES)) {
-      bytes += (jobs[length] as Job).bytes;
+    for (const { record } of jobs) {
+      bytes += record.value.length;
+      if (length > 0 && bytes > BATCH_BYTES) break;
       length += 1;
     }
     const batch = jobs.slice(0, length);
@@ -106,7 +109,7 @@ export function createKafkaProducer(
   }
 
   async function write(batch: readonly Job[]): Promise<void> {
-    const error = await attempt(batch.flatMap((job) => job.records));
+    const error = await attempt(batch.map(({ record }) => record));
     trouble = error === null || isTooLarge(error) ? null : error.message;
     if (error !== null && isTooLarge(error) && batch.length > 1) {
       const half = batch.length >> 1;
@@ -114,9 +117,16 @@ export function createKafkaProducer(
       await write(batch.slice(half));
       return;
     }
-    for (const job of batch) {
-      waitingBytes -= job.bytes;
-      job.done(outcomeOf(error));
+    const outcome = outcomeOf(error);
+    settle(batch, outcome);
+    // Nobody waits for one attempt after the other while the brokers are away.
+    if (outcome.status === 'retryable') settle(jobs.splice(0), outcome);
+  }
+
+  function settle(batch: readonly Job[], outcome: Outcome): void {
+    for (const { record, done } of batch) {
+      waitingBytes -= record.value.length;
+      done(outcome);
     }
   }
 
@@ -152,22 +162,31 @@ export function createKafkaProducer(
     get waitingBytes() {
       return waitingBytes;
     },
-    send(records) {
-      if (records.length === 0) return Promise.resolve({ status: 'ok' });
-      if (closed) return Promise.resolve({ status: 'retryable', cause: new Error('the producer is closed') });
-      const bytes = records.reduce((sum, { value }) => sum + value.length, 0);
-      waitingBytes += bytes;
-      return new Promise((done) => {
-        jobs.push({ records, bytes, done });
-        sending ??= run();
+    async send(records) {
+      if (records.length === 0) return { status: 'ok' };
+      if (closed) return CLOSED;
+      const given = records.map((record) => {
+        waitingBytes += record.value.length;
+        return new Promise<Outcome>((done) => jobs.push({ record, done }));
       });
+      sending ??= run();
+      return worstOf(await Promise.all(given));
     },
     async close() {
       closed = true;
-      await sending;
-      await abandon();
+      await atMost(CLOSE_MS, Promise.resolve(sending));
+      settle(jobs.splice(0), CLOSED);
+      if (sending !== null) settle(inHand, CLOSED);
+      await atMost(CLOSE_MS, abandon());
     },
   };
+}
+
+const CLOSED: Outcome = { status: 'retryable', cause: new Error('the producer is closed') };
+
+function worstOf(outcomes: readonly Outcome[]): Outcome {
+  const of = (status: Outcome['status']) => outcomes.find((outcome) => outcome.status === status);
+  return of('retryable') ?? of('rejected') ?? { status: 'ok' };
 }
 
 function isTooLarge(error: Error): boolean {
@@ -195,12 +214,15 @@ export interface TopicShape {
 /**
  * Makes the topic when it is missing. Its records get the broker's time, so that no producer's clock can move stream
  * time. Returns whether it was made. Throws what the client throws.
+ *
+ * Asks first: a user who may write to a topic need not be allowed to make any.
  */
 export async function ensureTopic(connection: KafkaConnection, shape: TopicShape, log: ClientLog): Promise<boolean> {
   const admin: Admin = createKafka(connection, log).admin();
   await admin.connect();
   try {
     const { topic, partitions, replicationFactor, maxMessageBytes } = shape;
+    if ((await existingTopics(admin, [topic])).has(topic)) return false;
     return await admin.createTopics({
       topics: [
         {
@@ -214,6 +236,10 @@ export async function ensureTopic(connection: KafkaConnection, shape: TopicShape
         },
       ],
     });
+  } catch (error) {
+    // All of the client's own text is that there was an error.
+    const [reason] = (error as { errors?: readonly unknown[] }).errors ?? [];
+    throw reason ?? error;
   } finally {
     await admin.disconnect();
   }

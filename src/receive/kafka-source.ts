@@ -183,6 +183,7 @@ const WHY: Readonly<Record<SourceTrouble, string>> = {
   credentials: 'the brokers refuse its credentials',
   notMember: 'the group goes on without it',
   unsupported: 'it cannot read a batch',
+  refused: 'the brokers refuse it',
   away: 'the brokers do not answer',
   silent: 'its consumer went silent',
   rewound: 'a partition begins anew',
@@ -245,7 +246,11 @@ class Session {
     this.opening = this.open().catch((error: unknown) => this.lose(error));
     const ending = await this.ending;
     // The first may have been under way, with offsets from before.
-    if (ending.kind === 'stopped') await atMost(CLOSE_MS, this.commit().then(() => this.commit()));
+    if (ending.kind === 'stopped')
+      await atMost(
+        CLOSE_MS,
+        this.commit().then(() => this.commit()),
+      );
     this.ended = true;
     this.partitions = new Map();
     if (ending.kind !== 'stopped') this.deps.open([]);
@@ -508,7 +513,9 @@ class Session {
   private rewind({ topic, partition, position }: Assigned, low: Offset, end: Offset): void {
     this.partitions = new Map();
     const where = `${topic}/${String(partition)}`;
-    const error = new Error(`${where}: offset ${String(position)} expected next, but its log goes on at ${String(end)}`);
+    const error = new Error(
+      `${where}: offset ${String(position)} expected next, but its log goes on at ${String(end)}`,
+    );
     void Promise.resolve(this.committing)
       .then(() => this.commitOffsets([{ topic, partition, offset: String(low) }]))
       .then(() => this.end({ kind: 'lost', trouble: 'rewound', error }));

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Rejection } from '../model/rejection.js';
 import type { ClientLog, KafkaConnection } from '../receive/kafka-client.js';
@@ -25,6 +26,8 @@ export interface DeadLetters {
 }
 
 const MAX_WAITING_BYTES = 32 * 1024 * 1024;
+/** What a record that waits takes beside its value, about. */
+const RECORD_BYTES = 1_024;
 const GIVE_UP_MS = 300_000;
 const FIRST_RETRY_MS = 1_000;
 const LAST_RETRY_MS = 15_000;
@@ -51,7 +54,10 @@ export function openDeadLetters(
   const producer: KafkaProducer = createKafkaProducer(connection, 'gzip', on.kafkaClientLog);
   const name = topic;
   const stopping = new AbortController();
+  setMaxListeners(0, stopping.signal); // one for each letter that waits
   let topicExists: Promise<unknown> | null = null;
+  /** Of all letters in hand: also of those that wait to be tried again. */
+  let waitingBytes = 0;
 
   async function attempt(record: OutgoingRecord): Promise<Error | 'refused' | null> {
     try {
@@ -70,28 +76,34 @@ export function openDeadLetters(
 
   return {
     get full() {
-      return producer.waitingBytes > MAX_WAITING_BYTES;
+      return waitingBytes > MAX_WAITING_BYTES;
     },
     async send(from, record, rejection) {
       const letter = letterOf(name, from, record, rejection);
-      const startedMs = nowMs();
-      for (let retryMs = FIRST_RETRY_MS; ; retryMs = Math.min(2 * retryMs, LAST_RETRY_MS)) {
-        const failure = await attempt(letter);
-        if (failure === null) on.recordDeadLettered({ topic: name, reason: rejection.reason });
-        if (failure === null || failure === 'refused') return true;
-        if (stopping.signal.aborted) return false;
-        const givenUp = nowMs() - startedMs > GIVE_UP_MS;
-        on.deadLetterFailed({ error: failure, givenUp });
-        if (givenUp) return true;
-        await pause(retryMs, undefined, { signal: stopping.signal }).catch(() => undefined);
-        if (stopping.signal.aborted) return false;
-      }
+      const bytes = letter.value.length + RECORD_BYTES;
+      waitingBytes += bytes;
+      return deliver(letter, rejection.reason).finally(() => (waitingBytes -= bytes));
     },
     async close() {
       stopping.abort();
       await producer.close();
     },
   };
+
+  async function deliver(letter: OutgoingRecord, reason: string): Promise<boolean> {
+    const startedMs = nowMs();
+    for (let retryMs = FIRST_RETRY_MS; ; retryMs = Math.min(2 * retryMs, LAST_RETRY_MS)) {
+      const failure = await attempt(letter);
+      if (failure === null) on.recordDeadLettered({ topic: name, reason });
+      if (failure === null || failure === 'refused') return true;
+      if (stopping.signal.aborted) return false;
+      const givenUp = nowMs() - startedMs > GIVE_UP_MS;
+      on.deadLetterFailed({ error: failure, givenUp });
+      if (givenUp) return true;
+      await pause(retryMs, undefined, { signal: stopping.signal }).catch(() => undefined);
+      if (stopping.signal.aborted) return false;
+    }
+  }
 }
 
 function letterOf(
@@ -100,11 +112,9 @@ function letterOf(
   { key, value, headers, offset, timestampMs }: KafkaRecord,
   { reason, detail }: Rejection,
 ): OutgoingRecord {
-  const kept: Record<string, Buffer | string> = {};
-  for (const [name, header] of Object.entries(headers)) {
-    const last = Array.isArray(header) ? header.at(-1) : header;
-    if (last !== undefined) kept[name] = last;
-  }
+  const kept: Record<string, (Buffer | string)[]> = {};
+  // A header may be there several times, and without a value, which the client reads and cannot write.
+  for (const [name, header] of Object.entries(headers)) kept[name] = [header].flat().map((value) => value ?? '');
   return {
     topic,
     key,

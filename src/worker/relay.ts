@@ -5,10 +5,13 @@
  * It keeps nothing: a request is answered 200, and an offset is committed, once all in-sync replicas have the records.
  * What is repeated after a crash is the workers' to recognise.
  */
+import { setMaxListeners } from 'node:events';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Outcome } from '../model/outcome.js';
 import type { Rejection } from '../model/rejection.js';
+import { atMost } from '../receive/at-most.js';
 import { decodeTraces } from '../receive/decode.js';
-import type { KafkaConnection } from '../receive/kafka-client.js';
+import { troubleOf, type KafkaConnection } from '../receive/kafka-client.js';
 import {
   createKafkaProducer,
   ensureTopic,
@@ -69,8 +72,12 @@ export interface Relay {
 }
 
 const REQUEST_DEADLINE_MS = 10_000;
+const CLOSE_MS = 10_000;
 const RETRY_MS = 1_000;
+const LAST_RETRY_MS = 30_000;
 const MAX_WAITING_BYTES = 64 * 1024 * 1024;
+/** What a record that waits takes beside its value, about. */
+const RECORD_BYTES = 1_024;
 
 /** Starts a relay; resolves when its port answers. Throws WorkerStartError. A broker that is away is waited for. */
 export async function startRelay(settings: RelaySettings, deps: RelayDeps): Promise<Relay> {
@@ -85,18 +92,22 @@ class RunningRelay implements Relay {
   private server: OtlpHttpServer | undefined;
   private source: KafkaSource | null = null;
   private readonly preparing: Promise<void>;
-  /** The keyed topic is there, or was not ours to make. */
-  private prepared = false;
-  private stopping = false;
+  /** Why the keyed topic, which is ours to make, is not there; null: it is, or it is not ours. */
+  private unprepared: string | null;
+  /** Of the records that were read and are not written yet: also of those that wait to be tried again. */
+  private waitingBytes = 0;
+  private readonly stopping = new AbortController();
 
   constructor(
     private readonly settings: RelaySettings,
     private readonly deps: RelayDeps,
   ) {
-    const { connection, compression, deadLetterTopic } = settings;
+    const { connection, compression, create, deadLetterTopic } = settings;
     const { events } = deps;
     this.producer = createKafkaProducer(connection, compression, events.kafkaClientLog);
     this.deadLetters = openDeadLetters(deadLetterTopic, connection, { on: events, nowMs: deps.nowMs });
+    setMaxListeners(0, this.stopping.signal); // one for each record that waits
+    this.unprepared = create === null ? null : 'the brokers do not answer yet';
     this.preparing = this.prepare();
   }
 
@@ -107,7 +118,7 @@ class RunningRelay implements Relay {
   get drained(): boolean {
     const { source } = this;
     if (source === null) return this.settings.from === null;
-    return source.trouble === null && source.lag.every(({ lag }) => lag === 0) && this.producer.waitingBytes === 0;
+    return source.trouble === null && source.lag.every(({ lag }) => lag === 0) && this.waitingBytes === 0;
   }
 
   async listen(): Promise<void> {
@@ -130,12 +141,10 @@ class RunningRelay implements Relay {
   }
 
   async stop(): Promise<void> {
-    this.stopping = true;
+    this.stopping.abort();
     this.source?.quiesce();
-    await this.server?.close(REQUEST_DEADLINE_MS);
-    await this.preparing;
-    await this.producer.close();
-    await this.deadLetters?.close();
+    await Promise.all([this.server?.close(REQUEST_DEADLINE_MS), atMost(CLOSE_MS, this.preparing)]);
+    await Promise.all([this.producer.close(), this.deadLetters?.close()]);
     await this.source?.stop();
   }
 
@@ -143,35 +152,48 @@ class RunningRelay implements Relay {
   private async prepare(): Promise<void> {
     const { create, connection, from } = this.settings;
     const { events } = this.deps;
-    while (!this.stopping && create !== null && !this.prepared) {
+    for (let retryMs = RETRY_MS; create !== null && !this.stopped; retryMs = Math.min(2 * retryMs, LAST_RETRY_MS)) {
       try {
         await ensureTopic(connection, create, events.kafkaClientLog);
-        this.prepared = true;
+        break;
       } catch (error) {
         const cause = error instanceof Error ? error : new Error('unknown error');
-        events.kafkaLost({ trouble: 'away', error: cause, retryMs: RETRY_MS });
-        await new Promise((wake) => setTimeout(wake, RETRY_MS));
+        this.unprepared = `the topic ${create.topic} cannot be made: ${cause.message}`;
+        events.kafkaLost({ trouble: troubleOf(cause), error: cause, retryMs });
+        await this.pause(retryMs);
       }
     }
-    this.prepared = true;
-    if (this.stopping || from === null) return;
+    this.unprepared = null;
+    if (this.stopped || from === null) return;
     this.source = startKafkaSource(from.source, {
       on: events,
       nowMs: this.deps.nowMs,
       random: this.deps.random,
       open: (partitions) => partitions.map((partition) => this.partitionLog(partition)),
-      full: () => this.producer.waitingBytes > MAX_WAITING_BYTES || this.deadLetters?.full === true,
+      full: () =>
+        this.waitingBytes > MAX_WAITING_BYTES ||
+        this.producer.waitingBytes > MAX_WAITING_BYTES ||
+        this.deadLetters?.full === true,
     });
   }
 
+  private get stopped(): boolean {
+    return this.stopping.signal.aborted;
+  }
+
+  private async pause(ms: number): Promise<void> {
+    await pause(ms, undefined, { signal: this.stopping.signal }).catch(() => undefined);
+  }
+
   private accepting(): Outcome {
-    const ok = this.prepared && this.producer.waitingBytes <= MAX_WAITING_BYTES;
-    return ok ? { status: 'ok' } : { status: 'retryable', cause: new Error('Kafka takes records too slowly') };
+    const slow = this.producer.waitingBytes > MAX_WAITING_BYTES ? 'Kafka takes records too slowly' : null;
+    const reason = this.unprepared ?? slow;
+    return reason === null ? { status: 'ok' } : { status: 'retryable', cause: new Error(reason) };
   }
 
   private readiness(): { ready: boolean; reasons: string[] } {
     const reasons: string[] = [];
-    if (!this.prepared) reasons.push('the brokers do not answer yet');
+    if (this.unprepared !== null) reasons.push(`Kafka: ${this.unprepared}`);
     if (this.source !== null && this.source.trouble !== null) reasons.push(`Kafka: ${this.source.trouble}`);
     if (this.producer.trouble !== null) reasons.push(`Kafka: ${this.producer.trouble}`);
     return { ready: reasons.length === 0, reasons };
@@ -193,8 +215,7 @@ class RunningRelay implements Relay {
     const records = [...parts].map(([key, value]): OutgoingRecord => ({ topic, key, value }));
     const outcome = await this.producer.send(records);
     if (outcome.status === 'ok') {
-      const bytes = records.reduce((sum, { value }) => sum + value.length, 0);
-      this.deps.events.recordsRelayed({ records: records.length, bytes });
+      this.deps.events.recordsRelayed({ records: records.length, bytes: bytesOf(parts) });
     }
     return outcome;
   }
@@ -228,16 +249,21 @@ class RunningRelay implements Relay {
     if (split.parts.size === 0) {
       return this.bury(from, record, withoutSpans(record));
     }
-    while (!this.stopping) {
-      const outcome = await this.write(split.parts);
-      if (outcome.status === 'ok') return true;
-      if (outcome.status === 'rejected') {
-        const detail = 'a record is larger than the keyed topic takes';
-        return this.bury(from, record, { reason: 'too_large', detail, spans: 0 });
-      }
-      await new Promise((wake) => setTimeout(wake, outcome.afterMs ?? RETRY_MS));
+    const bytes = bytesOf(split.parts) + RECORD_BYTES;
+    this.waitingBytes += bytes;
+    const outcome = await this.writeAtLast(split.parts).finally(() => (this.waitingBytes -= bytes));
+    if (outcome.status !== 'rejected') return outcome.status === 'ok';
+    const detail = 'a record is larger than the keyed topic takes';
+    return this.bury(from, record, { reason: 'too_large', detail, spans: 0 });
+  }
+
+  /** Tries again until the brokers take it, or not for good, or this is stopped. */
+  private async writeAtLast(parts: ReadonlyMap<string, Buffer>): Promise<Outcome> {
+    for (;;) {
+      const outcome = await this.write(parts);
+      if (outcome.status !== 'retryable' || this.stopped) return outcome;
+      await this.pause(outcome.afterMs ?? RETRY_MS);
     }
-    return false;
   }
 
   private async bury(from: TopicPartition, record: KafkaRecord, rejection: Rejection): Promise<boolean> {
@@ -248,4 +274,10 @@ class RunningRelay implements Relay {
   private reject(from: TopicPartition, record: KafkaRecord, rejection: Rejection): void {
     this.deps.events.spanRejected(rejectionAt(from, record, rejection));
   }
+}
+
+function bytesOf(parts: ReadonlyMap<string, Buffer>): number {
+  let bytes = 0;
+  for (const part of parts.values()) bytes += part.length;
+  return bytes;
 }

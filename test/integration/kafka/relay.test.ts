@@ -1,4 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
+import { CompressionTypes } from 'kafkajs';
 import { expect, onTestFinished } from 'vitest';
 import { decodeRecord, isKeyedByTrace, type KafkaRecord } from '../../../src/receive/kafka-record.js';
 import { startRelay, type Relay, type RelaySettings } from '../../../src/worker/relay.js';
@@ -168,6 +171,78 @@ kafkaTest('refuses for good what the topic does not take, and takes the next req
 
   expect([first.status, second.status]).toEqual([413, 200]);
   expect(spansByTrace(await records(topic, 1)).has(hex(2, 32))).toBe(true);
+});
+
+kafkaTest('takes a request whose records are together larger than what the topic takes of one', async () => {
+  const topic = await freshTopic({ configEntries: [{ name: 'max.message.bytes', value: '20000' }] });
+  const { post } = await relayTo(topic, { compression: 'none' });
+  const traces = Array.from({ length: 30 }, (_, at) => {
+    const span = agent(at + 1);
+    (span['attributes'] as unknown[]).push({ key: 'blob', value: { stringValue: 'x'.repeat(5_000) } });
+    return span;
+  });
+
+  expect((await post(request(...traces))).status).toBe(200);
+
+  expect(spansByTrace(await records(topic, 30)).size).toBe(30);
+});
+
+kafkaTest('reads no further than its bound while the keyed topic takes nothing', async () => {
+  const from = await freshTopic();
+  const large = agent(1);
+  (large['attributes'] as unknown[]).push({ key: 'blob', value: { stringValue: 'x'.repeat(900_000) } });
+  const producer = kafkaClient().producer();
+  await producer.connect();
+  for (let at = 0; at < 100; at += 1) {
+    const messages = [{ value: request(large) }];
+    await producer.send({ topic: from, messages, compression: CompressionTypes.GZIP });
+  }
+  await producer.disconnect();
+
+  const { relay, telemetry } = await relayTo(`nowhere-${randomUUID()}`, { from });
+
+  const pauses = () => telemetry.sample('tracegrade_kafka_pauses_total');
+  await until(async () => expect(await pauses()).toBe(1));
+  // Long enough for several attempts, between which nothing is on its way to the brokers.
+  const admin = kafkaClient().admin();
+  await admin.connect();
+  const startedMs = Date.now();
+  while (Date.now() - startedMs < 8_000) await admin.fetchTopicOffsets(from);
+  await admin.disconnect();
+
+  // 64 MiB of 100 x 0.9 MB; it has not read on while it tries again.
+  expect(await pauses()).toBe(1);
+  expect(await telemetry.sample(`tracegrade_kafka_lag_records{topic="${from}",partition="0"}`)).toBeGreaterThan(20);
+  expect(relay.drained).toBe(false);
+});
+
+kafkaTest('says why its topic cannot be made, and refuses requests meanwhile', async () => {
+  const topic = `made-${randomUUID()}`;
+  const create = { topic, partitions: 1, replicationFactor: 5, maxMessageBytes: 4_000_000 };
+  const { relay, post, telemetry } = await relayTo(topic, { create });
+
+  const ready = () => fetch(`http://127.0.0.1:${String(relay.port)}/readyz`);
+  await until(async () => expect(await (await ready()).text()).toContain('Replication-factor is invalid'));
+
+  expect((await post(mixed)).status).toBe(503);
+  expect(telemetry.text()).toContain('"trouble":"refused"');
+});
+
+kafkaTest('ends with requests in hand though its brokers take a connection and never answer', async () => {
+  const silent = createServer((socket) => socket.on('error', () => undefined)).listen(0, '127.0.0.1');
+  onTestFinished(() => void silent.close());
+  await once(silent, 'listening');
+  const brokers = [`127.0.0.1:${String((silent.address() as AddressInfo).port)}`];
+  const { relay, post } = await relayTo('any', { connection: connectionTo(brokers) });
+  const large = agent(1);
+  (large['attributes'] as unknown[]).push({ key: 'blob', value: { stringValue: 'x'.repeat(3_000_000) } });
+  const answers = Array.from({ length: 12 }, () => post(request(large)).then(({ status }) => status, () => 'cut')); // prettier-ignore
+  await once(silent, 'connection');
+
+  await relay.stop();
+
+  // The client gives up on a broker after half a minute: one attempt for each request would be six.
+  expect(new Set(await Promise.all(answers)).has(200)).toBe(false);
 });
 
 ownKafkaTest('answers 503 while the brokers are away, and what is sent again then arrives', async () => {
