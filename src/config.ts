@@ -53,7 +53,7 @@ const http = z
 const topicName = (description: string) =>
   z
     .string()
-    .regex(/^[A-Za-z0-9._-]{1,249}$/, { message: 'letters, digits, ., _ and - only, at most 249' })
+    .regex(/^(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}$/, { message: 'letters, digits, ., _ and - only, at most 249' })
     .meta({ description });
 
 const kafka = z
@@ -568,6 +568,25 @@ function crossFaults(config: Config): ConfigFault[] {
   const { mechanism, username } = config.receive.kafka.sasl;
   if (mechanism !== 'none' && username === '') {
     faults.push({ path: 'receive.kafka.sasl.username', message: `must be set for the mechanism ${mechanism}` });
+  }
+  if (mechanism === 'none' && username !== '') {
+    faults.push({ path: 'receive.kafka.sasl.mechanism', message: 'must not be none: sasl.username is set' });
+  }
+  const { enabled, caFile, certFile, keyFile } = config.receive.kafka.tls;
+  if (!enabled && (caFile ?? certFile ?? keyFile) !== undefined) {
+    faults.push({ path: 'receive.kafka.tls.enabled', message: 'must be true: a file for TLS is named' });
+  }
+  if ((certFile === undefined) !== (keyFile === undefined)) {
+    const path = `receive.kafka.tls.${certFile === undefined ? 'certFile' : 'keyFile'}`;
+    faults.push({ path, message: `must be set with ${certFile === undefined ? 'keyFile' : 'certFile'}` });
+  }
+  const { deadLetterTopic, topics } = config.receive.kafka;
+  const read = [...topics, ...config.relay.fromTopics, config.relay.topic];
+  if (deadLetterTopic !== null && read.includes(deadLetterTopic)) {
+    faults.push({
+      path: 'receive.kafka.deadLetterTopic',
+      message: `must be a topic of its own, got ${deadLetterTopic}: what cannot be read would be read again for ever`,
+    });
   }
   const broker = config.receive.kafka.brokers.findIndex((address) => !/^[^\s:/]+:\d+$|^\[[^\]]+\]:\d+$/.test(address));
   if (broker >= 0) {
