@@ -4,10 +4,10 @@ import { runCommand } from './cli/program.js';
 const stop = new AbortController();
 // SIGHUP: the terminal was closed.
 for (const name of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
-  process.once(name, () => {
+  process.on(name, () => {
+    // A second one, of whatever kind, means: now.
+    if (stop.signal.aborted) process.exit(130);
     stop.abort(new Error(name));
-    // A second signal means: now.
-    process.once(name, () => process.exit(130));
   });
 }
 // A reader that left (`tracegrade score ... | head`) is no error of ours.

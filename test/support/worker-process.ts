@@ -24,7 +24,7 @@ export interface WorkerProcess {
 /** Starts one with these settings, once its port answers; killed when the test is over. */
 export async function workerProcess(
   role: 'worker' | 'relay',
-  settings: Readonly<Record<string, string | number | readonly string[]>>,
+  settings: Readonly<Record<string, string | number | boolean | readonly string[]>>,
 ): Promise<WorkerProcess> {
   const all = { 'receive.http.port': 0, 'telemetry.logFormat': 'json', 'telemetry.logLevel': 'info', ...settings };
   const args = Object.entries(all).flatMap(([key, value]) => ['--set', `${key}=${JSON.stringify(value)}`]);

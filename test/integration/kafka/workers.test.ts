@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
 import { expect, onTestFinished } from 'vitest';
 import { openStore, type Store } from '../../../src/store/clickhouse.js';
 import { freshTopic, kafkaClient, kafkaTest, theBroker } from '../../support/kafka.js';
@@ -156,6 +158,26 @@ kafkaTest('a worker that is told to stop ends in the middle of a rebalance, and 
   await worker(topic);
   await until(async () => expect(await committed(topic, topic)).toEqual([10, 10, 10]));
   expect(await stored(store)).toEqual({ interactions: 30, rows: 30, calls: 60, openTopped: 0 });
+});
+
+kafkaTest('a process that is told to stop twice, by whichever signals, stops at once', async () => {
+  const silent = createServer((socket) => socket.on('error', () => undefined)).listen(0, '127.0.0.1');
+  onTestFinished(() => void silent.close());
+  const connected = once(silent, 'connection');
+  await once(silent, 'listening');
+  // It waits for the answer to its first question before it ends in order.
+  const relay = await workerProcess('relay', {
+    'receive.kafka.brokers': [`127.0.0.1:${(silent.address() as AddressInfo).port}`],
+    'relay.createTopic': true,
+  });
+  await connected;
+
+  const ends = await Promise.all([relay.end('SIGTERM'), relay.end('SIGINT')]);
+
+  expect(ends).toEqual([
+    { code: 130, signal: null },
+    { code: 130, signal: null },
+  ]);
 });
 
 /** A member of another make, which gets stuck in its first record without leaving the group. */
