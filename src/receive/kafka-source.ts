@@ -329,14 +329,14 @@ class Session {
     await consumer.run({ autoCommit: false, eachBatchAutoResolve: false, eachBatch: (payload) => this.batch(payload) });
   }
 
-  /** Partitions that are added to a topic later have no start here, and are read from their beginning. */
+  /** Of topics of which the group has committed nothing. Partitions that are added later are read from their beginning. */
   private async findStarts(): Promise<void> {
     const { groupId, startFrom } = this.config;
     if (startFrom === 'earliest' || this.admin === null) return;
     const committed = await this.admin.fetchOffsets({ groupId, topics: [...this.subscribed] });
     for (const { topic, partitions } of committed) {
       const fresh = new Set(partitions.filter(({ offset }) => Number(offset) < 0).map(({ partition }) => partition));
-      if (fresh.size === 0) continue;
+      if (fresh.size < partitions.length) continue;
       const offsets =
         startFrom === 'latest'
           ? await this.admin.fetchTopicOffsets(topic)

@@ -73,6 +73,23 @@ kafkaTest('commits nothing of a topic that was made again before it has read it'
 });
 
 kafkaTest(
+  'a partition that is added to a topic is read from its beginning, whatever a new group starts from',
+  async () => {
+    const topic = await freshTopic();
+    await write(topic, values(['old']));
+    const one = reading([topic], { groupId: topic, startFrom: 'latest' });
+    await until(async () => expect(await committed(topic, topic)).toEqual([1]));
+    await one.source.stop();
+
+    await administer((admin) => admin.createPartitions({ topicPartitions: [{ topic, count: 2 }] }));
+    await until(() => write(topic, values(['added'], 1)));
+    const two = reading([topic], { groupId: topic, startFrom: 'latest' });
+
+    await until(() => expect(two.taken.map(({ text }) => text)).toEqual(['added']));
+  },
+);
+
+kafkaTest(
   'a start at the end is where it was first: what another member has read since is not read again',
   async () => {
     const topic = await freshTopic({ numPartitions: 2 });
