@@ -1,11 +1,6 @@
-import { spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
+import { startWorkerProcess, type WorkerProcess } from './worker-process.js';
 import { workload } from './workload.js';
 
 export interface EndToEnd {
@@ -32,8 +27,9 @@ export async function benchEndToEnd(spans: number): Promise<EndToEnd[]> {
   const bodies = workload(2, spans);
   const rows: EndToEnd[] = [];
   for (const gzip of [false, true]) {
-    const worker = await startWorker();
+    const worker = await startWorkerProcess('all', [`assemble.quietMs=${QUIET_MS}`]);
     try {
+      await ready(worker);
       const encode = (all: readonly Uint8Array[]) => (gzip ? all.map((body) => gzipSync(body)) : all);
       const encoded = encode(bodies);
       await run(worker, encode(warmUp), gzip);
@@ -45,54 +41,21 @@ export async function benchEndToEnd(spans: number): Promise<EndToEnd[]> {
   return rows;
 }
 
-interface Worker {
-  readonly url: string;
-  stop(): Promise<void>;
-}
-
-async function startWorker(): Promise<Worker> {
-  const dataDir = mkdtempSync(join(tmpdir(), 'tracegrade-bench-'));
-  const port = await freePort();
-  const settings = [`dataDir=${dataDir}`, `receive.http.port=${port}`, `assemble.quietMs=${QUIET_MS}`];
-  const main = join(import.meta.dirname, '../../src/main.js');
-  const child: ChildProcess = spawn(process.execPath, [main, 'start', ...settings.flatMap((set) => ['--set', set])], {
-    stdio: ['ignore', 'ignore', 'ignore'],
-  });
-  const ended = once(child, 'exit');
-  const worker: Worker = {
-    url: `http://127.0.0.1:${port}`,
-    async stop() {
-      child.kill('SIGTERM');
-      await ended;
-      rmSync(dataDir, { recursive: true, force: true });
-    },
-  };
+async function ready(worker: WorkerProcess): Promise<void> {
   const until = Date.now() + DEADLINE_MS;
-  while (!(await isReady(worker.url))) {
-    if (child.exitCode !== null || Date.now() > until) throw new Error('a worker that gets ready expected');
+  while (!(await fetch(`${worker.url}/readyz`)).ok) {
+    worker.check();
+    if (Date.now() > until) throw new Error('a worker that gets ready expected');
     await sleep(100);
   }
-  return worker;
-}
-
-async function isReady(url: string): Promise<boolean> {
-  return fetch(`${url}/readyz`).then(
-    (response) => response.ok,
-    () => false,
-  );
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }
 
 /** Sends all bodies and waits until every span is decided and every row is stored. */
-async function run(worker: Worker, bodies: readonly Uint8Array[], gzip: boolean): Promise<Omit<EndToEnd, 'name'>> {
+async function run(
+  worker: WorkerProcess,
+  bodies: readonly Uint8Array[],
+  gzip: boolean,
+): Promise<Omit<EndToEnd, 'name'>> {
   const before = await readings(worker.url);
   const from = performance.now();
   const next = bodies.values();
@@ -106,6 +69,7 @@ async function run(worker: Worker, bodies: readonly Uint8Array[], gzip: boolean)
   const until = Date.now() + DEADLINE_MS;
   do {
     await sleep(100);
+    worker.check();
     now = await readings(worker.url);
     peakRss = Math.max(peakRss, now.rss);
     if (Date.now() > until) throw new Error('all spans to be decided and stored expected');

@@ -1,11 +1,8 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createKafkaProducer, ensureTopic } from '../../src/receive/kafka-producer.js';
 import { splitByTrace } from '../../src/receive/split-by-trace.js';
+import { startWorkerProcess, type WorkerProcess } from './worker-process.js';
 import { workload } from './workload.js';
 
 export interface KafkaThroughput {
@@ -78,14 +75,16 @@ async function fill(brokers: readonly string[], spans: number): Promise<void> {
 
 async function run(count: number, brokers: readonly string[], storeUrl: string) {
   const group = `bench-${count}`;
-  const workers = Array.from({ length: count }, (_, at) => startWorker(at, group, brokers, storeUrl));
+  const workers: WorkerProcess[] = [];
   try {
+    for (let at = 0; at < count; at += 1) workers.push(await startWorker(group, brokers, storeUrl));
     const samples: Sample[] = [];
     let peakRss = 0;
     const until = Date.now() + DEADLINE_MS;
     do {
       await sleep(250);
       if (Date.now() > until) throw new Error('all of the topic to be graded expected');
+      for (const worker of workers) worker.check();
       const each = await Promise.all(workers.map(({ url }) => readings(url)));
       const sum = (read: (one: Reading) => number) => each.reduce((total, one) => total + read(one), 0);
       peakRss = Math.max(peakRss, ...each.map(({ rss }) => rss));
@@ -117,34 +116,15 @@ interface Sample {
   readonly idle: boolean;
 }
 
-function startWorker(at: number, group: string, brokers: readonly string[], storeUrl: string) {
-  const dataDir = mkdtempSync(join(tmpdir(), 'tracegrade-bench-'));
-  const port = 24_318 + at;
-  const settings = [
-    `dataDir=${dataDir}`,
-    `receive.http.port=${port}`,
+function startWorker(group: string, brokers: readonly string[], storeUrl: string): Promise<WorkerProcess> {
+  return startWorkerProcess('worker', [
     `receive.kafka.brokers=[${brokers.join(',')}]`,
     `receive.kafka.topics=[${TOPIC}]`,
     `receive.kafka.groupId=${group}`,
     `store.url=${storeUrl}`,
     'assemble.quietMs=1000',
     'assemble.lateMs=1000',
-  ];
-  const main = join(import.meta.dirname, '../../src/main.js');
-  const child = spawn(
-    process.execPath,
-    [main, 'start', '--role', 'worker', ...settings.flatMap((set) => ['--set', set])],
-    { stdio: 'ignore' },
-  );
-  const ended = once(child, 'exit');
-  return {
-    url: `http://127.0.0.1:${port}`,
-    async stop() {
-      child.kill('SIGTERM');
-      await ended;
-      rmSync(dataDir, { recursive: true, force: true });
-    },
-  };
+  ]);
 }
 
 type Reading = Awaited<ReturnType<typeof readings>>;
