@@ -17,8 +17,8 @@
  *   that was cut (`cut`), our own judge's (`ownJudge`); spans of traces that no dialect claims (`unclaimed`), and
  *   claimed ones that are no turn (`noTurn`: set-up, retrievals by themselves).
  *
- * The turns of a trace are found anew when the trace is due, about once in `quietMs` while spans pour in, by a pure
- * function of the spans that are held; so neither order nor batching can matter. Timers fire before the arrivals of
+ * The turns of a trace are found when the trace is due and has changed, about once in `quietMs` while spans pour in, by a
+ * pure function of the spans that are held; so neither order nor batching can matter. Timers fire before the arrivals of
  * their step and at their own times, as if `step` had been called at each of them.
  *
  * It trades memory for never reading the log backwards: everything undecided is held, within the bounds of
@@ -177,6 +177,7 @@ class Run implements Hands {
     }
 
     const trace = known ?? this.openTrace(traceId);
+    trace.groups = null;
     const nowMs = state.nowMs;
     state.seq += 1;
     trace.spans.set(spanId, {
@@ -213,6 +214,7 @@ class Run implements Hands {
       name: traceId,
       dueMs: Infinity,
       spans: new Map(),
+      groups: null,
       reported: new Map(),
       bytes: 0,
       claimed: 0,
@@ -225,6 +227,7 @@ class Run implements Hands {
   private replace(trace: Trace, held: HeldSpan, span: AgentSpan, offset: Offset | null): void {
     this.release(held.offset);
     this.account(trace, held.span, -1);
+    trace.groups = null;
     this.state.seq += 1;
     held.span = span;
     held.offset = offset;
@@ -286,8 +289,9 @@ class Run implements Hands {
 
   /** The groups of a trace; takes back what was reported of interactions that a larger one has swallowed. */
   groups(trace: Trace): Group[] {
-    const groups = groupTurns(trace.spans, this.state.memory.trace(trace.name));
-    if (trace.reported.size === 0) return groups;
+    const groups = this.grouped(trace);
+    const known = groups.filter((group) => group.kind === 'turn' && trace.reported.has(group.rootSpanId));
+    if (known.length === trace.reported.size) return groups;
     const turns = new Set(groups.filter((group) => group.kind === 'turn').map((group) => group.rootSpanId));
     for (const [rootSpanId, reported] of trace.reported) {
       if (turns.has(rootSpanId)) continue;
@@ -298,6 +302,14 @@ class Run implements Hands {
       this.decided.push({ interaction: this.deps.build(turn), turn, revised: true });
     }
     return groups;
+  }
+
+  private grouped(trace: Trace): Group[] {
+    const past = this.state.memory.trace(trace.name);
+    // Memory forgets without being asked, so groups that go by it are not kept.
+    if (past !== undefined) return groupTurns(trace.spans, past);
+    trace.groups ??= groupTurns(trace.spans, undefined);
+    return trace.groups;
   }
 
   private dueMs(trace: Trace, group: Group): number {
@@ -474,6 +486,7 @@ class Run implements Hands {
 
   private remove(trace: Trace, held: HeldSpan): void {
     trace.spans.delete(held.span.span.spanId);
+    trace.groups = null;
     this.state.heldSpans -= 1;
     this.account(trace, held.span, -1);
   }
@@ -499,6 +512,7 @@ class Run implements Hands {
       if (!held.compact && !held.assembled) {
         held.span = this.ownBytes(held);
         held.compact = true;
+        trace.groups = null;
       }
     }
   }

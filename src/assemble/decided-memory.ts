@@ -79,7 +79,10 @@ const ANCESTORS_PER_INTERACTION = 0.1;
 export class DecidedMemory {
   private readonly traces = new Map<TraceId, OpenPastTrace>();
   private readonly order = new Map<PastInteraction, TraceId>();
+  /** Goes on where it stopped: one that starts anew passes over all that has been deleted before the oldest. */
+  private readonly oldest = this.order.entries();
   private readonly ancestorOrder = new Map<PastAncestor, TraceId>();
+  private readonly oldestAncestor = this.ancestorOrder.entries();
   private spans = 0;
 
   trace(traceId: TraceId): PastTrace | undefined {
@@ -135,7 +138,7 @@ export class DecidedMemory {
   }
 
   private forgetOldest(): void {
-    const [interaction, traceId] = this.order.entries().next().value as [PastInteraction, TraceId];
+    const [interaction, traceId] = this.oldest.next().value as [PastInteraction, TraceId];
     this.order.delete(interaction);
     this.spans -= interaction.spanIds.length;
     const trace = this.traces.get(traceId) as OpenPastTrace;
@@ -149,7 +152,7 @@ export class DecidedMemory {
   }
 
   private forgetOldestAncestor(): void {
-    const [ancestor, traceId] = this.ancestorOrder.entries().next().value as [PastAncestor, TraceId];
+    const [ancestor, traceId] = this.oldestAncestor.next().value as [PastAncestor, TraceId];
     this.ancestorOrder.delete(ancestor);
     const trace = this.traces.get(traceId) as OpenPastTrace;
     const spanId = ancestor.span.span.spanId;

@@ -4,7 +4,7 @@ import type { Turn } from '../model/turn.js';
 
 /** Where ground truth stands: a test runner's spans above the turn, nearest first, then the turn's own. */
 export function groundTruthSpans(turn: Turn): readonly AgentSpan[] {
-  return [...turn.ancestors.toReversed(), ...turn.spans];
+  return turn.ancestors.length === 0 ? turn.spans : [...turn.ancestors.toReversed(), ...turn.spans];
 }
 
 /** What the spans of `groundTruthSpans` expect of their turn, each member from the first place that states it; null when none does. */

@@ -13,6 +13,11 @@ export function bestText(spans: readonly AgentSpan[], fact: TextFact): string | 
   return bestOf(spans, fact)?.value ?? null;
 }
 
+/** The spans of a turn below those that stand above it. */
+export function spansOfTurn(turn: Turn): readonly AgentSpan[] {
+  return turn.ancestors.length === 0 ? turn.spans : [...turn.ancestors, ...turn.spans];
+}
+
 export interface ConversationIdentity {
   readonly id: string;
   readonly source: 'recorded' | 'synthetic';
@@ -30,7 +35,7 @@ function isTransport(span: AgentSpan): boolean {
  * is its own conversation.
  */
 export function conversationOf(turn: Turn): ConversationIdentity {
-  const spans = [...turn.ancestors, ...turn.spans];
+  const spans = spansOfTurn(turn);
   const inOrder = spans.some(isTransport)
     ? [...spans.filter((span) => !isTransport(span)), ...spans.filter(isTransport)]
     : spans;
@@ -39,11 +44,12 @@ export function conversationOf(turn: Turn): ConversationIdentity {
     const reading = span.read('conversationId');
     if (reading !== undefined && reading.rank < RESOURCE_RANK) ids.add(reading.value);
   }
-  const onResource = spans.map((span) => span.read('conversationId')?.value).find((id) => id !== undefined);
-  const [id, ...aliases] = ids.size > 0 ? ids : onResource === undefined ? [] : [onResource];
-  return id === undefined
+  const [id, ...aliases] = ids;
+  if (id !== undefined) return { id, source: 'recorded', aliases };
+  const onResource = spans.find((span) => span.read('conversationId') !== undefined)?.read('conversationId')?.value;
+  return onResource === undefined
     ? { id: turn.traceId, source: 'synthetic', aliases: [] }
-    : { id, source: 'recorded', aliases };
+    : { id: onResource, source: 'recorded', aliases: [] };
 }
 
 export interface AgentIdentity {
@@ -60,10 +66,9 @@ const UNKNOWN_SERVICE = 'unknown_service';
  * that only the resource has is the service's.
  */
 export function agentOfTurn(turn: Turn, tree: TurnTree): AgentIdentity {
-  const recorded = bestOf(
-    turn.spans.filter((span) => !tree.underTool(span)),
-    'agentName',
-  );
+  const below = turn.spans.some((span) => tree.underTool(span));
+  const own = below ? turn.spans.filter((span) => !tree.underTool(span)) : turn.spans;
+  const recorded = bestOf(own, 'agentName');
   if (recorded !== undefined) return { name: recorded.value, captured: recorded.rank < RESOURCE_RANK };
   const root = turn.root;
   if (root !== null && (root.kind === 'agent' || root.kind === 'workflow')) {
@@ -83,17 +88,12 @@ export function agentNameOf(agent: AgentSpan): string | null {
 
 /** The model that answered; else one that was asked, else what the spans of agents say. */
 export function modelOfTurn(turn: Turn, models: readonly ModelCall[]): string | null {
-  const own = models.filter((model) => !model.underTool);
-  const candidates = [
-    ...own.filter((model) => !model.failed).toReversed(),
-    ...models.filter((model) => !model.failed).toReversed(),
-    ...models,
-  ];
-  for (const model of candidates) {
-    const name = model.read('model');
-    if (name !== undefined) return name;
-  }
-  return bestText(turn.spans, 'model');
+  const named = (model: ModelCall) => model.read('model') !== undefined;
+  const model =
+    models.findLast((each) => !each.failed && !each.underTool && named(each)) ??
+    models.findLast((each) => !each.failed && named(each)) ??
+    models.find(named);
+  return model?.read('model') ?? bestText(turn.spans, 'model');
 }
 
 /** Tokens of the model calls; what agents sum up counts only where no model call has any. */
@@ -102,8 +102,12 @@ export function tokensOfTurn(
   models: readonly ModelCall[],
   fact: 'inputTokens' | 'outputTokens',
 ): number | null {
-  const counts = models.map((model) => model.read(fact)).filter((count) => count !== undefined);
-  if (counts.length > 0) return counts.reduce((sum, count) => sum + count, 0);
+  let sum: number | null = null;
+  for (const model of models) {
+    const count = model.read(fact);
+    if (count !== undefined) sum = (sum ?? 0) + count;
+  }
+  if (sum !== null) return sum;
   const summed = turn.spans.find((span) => span.kind !== 'llm' && span.read(fact) !== undefined);
   return summed?.read(fact)?.value ?? null;
 }

@@ -3,7 +3,15 @@ import type { Interaction } from '../model/interaction.js';
 import type { Turn } from '../model/turn.js';
 import { coverageOf } from './coverage.js';
 import { expectationOf, groundTruthSpans } from './ground-truth.js';
-import { agentNameOf, agentOfTurn, bestText, conversationOf, modelOfTurn, tokensOfTurn } from './identity.js';
+import {
+  agentNameOf,
+  agentOfTurn,
+  bestText,
+  conversationOf,
+  modelOfTurn,
+  spansOfTurn,
+  tokensOfTurn,
+} from './identity.js';
 import { modelCalls } from './model-calls.js';
 import { findAnswer, findQuery } from './query-answer.js';
 import { findToolCalls, milliseconds } from './tool-calls.js';
@@ -34,7 +42,7 @@ function readInteraction(turn: Turn): Interaction {
   const query = findQuery(root, spans, tree, models);
   const answer = findAnswer(root, spans, tree, models);
   const truth = groundTruthSpans(turn);
-  const all = [...turn.ancestors, ...spans];
+  const all = spansOfTurn(turn);
   const { startedAtMs, endedAtMs } = times(turn);
   return {
     interactionId: `${turn.traceId}-${turn.rootSpanId}`,
@@ -53,7 +61,7 @@ function readInteraction(turn: Turn): Interaction {
     dialect: root?.dialect ?? spans.find((span) => span.dialect !== null)?.dialect ?? 'none',
     startedAtMs,
     endedAtMs,
-    revision: evidence(all),
+    revision: evidence(turn),
     openTop: turn.openTop,
     inputTokens: tokensOfTurn(turn, models, 'inputTokens'),
     outputTokens: tokensOfTurn(turn, models, 'outputTokens'),
@@ -80,16 +88,27 @@ function waits(span: AgentSpan): boolean {
 
 /** The root's start once it was seen, whatever other hosts' clocks say; the last end of any span. */
 function times(turn: Turn): Pick<Interaction, 'startedAtMs' | 'endedAtMs'> {
-  const starts = turn.spans.map(({ span }) => span.startUnixNano);
-  const start = turn.root?.span.startUnixNano ?? starts.reduce((a, b) => (b < a ? b : a));
-  const end = turn.spans
-    .map(({ span }) => (span.endUnixNano === 0n ? span.startUnixNano : span.endUnixNano))
-    .reduce((a, b) => (b > a ? b : a), start);
+  let start = turn.root?.span.startUnixNano ?? (turn.spans[0] as AgentSpan).span.startUnixNano;
+  if (turn.root === null) for (const { span } of turn.spans) if (span.startUnixNano < start) start = span.startUnixNano;
+  let end = start;
+  for (const { span } of turn.spans) {
+    const last = span.endUnixNano === 0n ? span.startUnixNano : span.endUnixNano;
+    if (last > end) end = last;
+  }
   return { startedAtMs: milliseconds(start), endedAtMs: milliseconds(end) };
 }
 
 /** The sum over the distinct spans behind a row of 2 for an ended and 1 for an unended one: more evidence wins. */
-function evidence(spans: readonly AgentSpan[]): number {
-  const seen = new Map(spans.map(({ span }) => [span.spanId, span.endUnixNano === 0n ? 1 : 2]));
-  return [...seen.values()].reduce((sum, weight) => sum + weight, 0);
+function evidence(turn: Turn): number {
+  const weight = ({ span }: AgentSpan) => (span.endUnixNano === 0n ? 1 : 2);
+  let sum = 0;
+  for (const span of turn.spans) sum += weight(span);
+  if (turn.ancestors.length === 0) return sum;
+  const seen = new Set(turn.spans.map(({ span }) => span.spanId));
+  for (const span of turn.ancestors) {
+    if (seen.has(span.span.spanId)) continue;
+    seen.add(span.span.spanId);
+    sum += weight(span);
+  }
+  return sum;
 }

@@ -1,7 +1,9 @@
 import type { AgentSpan } from '../model/agent-span.js';
 import type { Message, ToolCallPart, ToolResultPart } from '../model/message.js';
 import { lastUserText, lastUserTextIndex, messageText } from '../model/message-text.js';
+import { sameJson } from '../model/json.js';
 import { argumentsKey } from './arguments-key.js';
+import { inOrder } from './in-order.js';
 import { compareBigint, type ModelCall } from './model-calls.js';
 import type { ToolRun } from './tool-runs.js';
 
@@ -41,8 +43,9 @@ export class IssuedCall {
 class IssuedCalls {
   readonly all: IssuedCall[] = [];
   private readonly byId = new Map<string, IssuedCall[]>();
-  private readonly byArgumentsKey = new Map<string, IssuedCall[]>();
-  private readonly keysOf = new Map<IssuedCall, Set<string>>();
+  /** Made when asked for, as is `keysOf`: an id mostly says enough. */
+  private byArgumentsKey: Map<string, IssuedCall[]> | null = null;
+  private keysOf: Map<IssuedCall, Set<string>> | null = null;
   /** Parts that `byArgumentsKey` has not been told of yet, with the name that their call then had. */
   private unkeyed: { readonly call: IssuedCall; readonly part: ToolCallPart; readonly name: string }[] = [];
   private readonly byName = new Map<string, IssuedCall[]>();
@@ -74,6 +77,8 @@ class IssuedCalls {
   }
 
   private byArguments(name: string, key: string): readonly IssuedCall[] | undefined {
+    this.byArgumentsKey ??= new Map();
+    this.keysOf ??= new Map();
     for (const { call, part, name: itsName } of this.unkeyed) {
       const its = argumentsKey(part.arguments);
       const known = this.keysOf.get(call) ?? new Set();
@@ -109,11 +114,10 @@ class IssuedCalls {
   }
 }
 
-/** Has a copy of a call arguments that are not known? Equal texts are read once, so most copies share theirs. */
+/** Has a copy of a call arguments that are not known? */
 function tellsArguments(call: IssuedCall, { arguments: args }: ToolCallPart): boolean {
-  if (args.status !== 'captured' || call.parts.some((part) => part.arguments === args)) return false;
-  const key = argumentsKey(args);
-  return key !== null && !call.argumentsKeys.includes(key);
+  if (args.status !== 'captured') return false;
+  return !call.parts.some(({ arguments: known }) => known.status === 'captured' && sameJson(known.value, args.value));
 }
 
 function append(map: Map<string, IssuedCall[]>, key: string, call: IssuedCall): void {
@@ -146,7 +150,7 @@ function pickFree(
 /** All calls of a turn that its messages tell of. */
 export function issuedCalls(calls: readonly ModelCall[], agents: readonly AgentSpan[]): readonly IssuedCall[] {
   const issued = new IssuedCalls();
-  for (const call of [...calls].sort((a, b) => compareBigint(a.endNano, b.endNano))) readOutput(call, issued);
+  for (const call of inOrder(calls, (a, b) => compareBigint(a.endNano, b.endNano))) readOutput(call, issued);
   readHistories(calls, issued);
   for (const agent of agents) readAgentMessages(agent, issued);
   return issued.all;

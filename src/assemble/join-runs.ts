@@ -1,3 +1,4 @@
+import { inOrder } from './in-order.js';
 import type { IssuedCall } from './issued-calls.js';
 import type { ToolRun } from './tool-runs.js';
 
@@ -13,7 +14,8 @@ import type { ToolRun } from './tool-runs.js';
  * attempt after a failure; so is a run that resumes one that waited for a person.
  */
 export function joinRuns(issued: readonly IssuedCall[], runs: readonly ToolRun[]): readonly (readonly ToolRun[])[] {
-  const calls = [...issued].sort(byOrder);
+  if (runs.length === 0) return [];
+  const calls = inOrder(issued, byOrder);
   const free = new Set(runs);
   // Where no id is repeated, the first pass finds nothing that the second does not find without comparing arguments.
   const unique = allDistinct(calls.map(({ id }) => id)) && allDistinct(runs.map(({ callId }) => callId));

@@ -2,6 +2,7 @@ import type { AgentSpan, Fact, SpanFacts } from '../model/agent-span.js';
 import type { Message, Messages, ToolCallPart } from '../model/message.js';
 import { asksForTool, messageText } from '../model/message-text.js';
 import { bestOf } from './best-of.js';
+import { inOrder } from './in-order.js';
 import type { TurnTree } from './turn-tree.js';
 
 /** One request to a model, from all the spans that record it: two layers may be instrumented. */
@@ -20,9 +21,13 @@ export class ModelCall {
     readonly agent: AgentSpan | null,
     readonly underTool: boolean,
   ) {
-    this.startNano = spans.map(({ span }) => span.startUnixNano).reduce((a, b) => (b < a ? b : a));
-    const end = spans.map(({ span }) => span.endUnixNano).reduce((a, b) => (b > a ? b : a));
-    this.endNano = end === 0n ? this.startNano : end;
+    let { startUnixNano: start, endUnixNano: end } = (spans[0] as AgentSpan).span;
+    for (const { span } of spans) {
+      if (span.startUnixNano < start) start = span.startUnixNano;
+      if (span.endUnixNano > end) end = span.endUnixNano;
+    }
+    this.startNano = start;
+    this.endNano = end === 0n ? start : end;
     const failure = this.read('toolFailure');
     this.failed = (failure !== undefined && !failure.interrupt) || this.read('finishReason') === 'error';
   }
@@ -97,22 +102,21 @@ function hasCall(message: Message): boolean {
  */
 export function modelCalls(spans: readonly AgentSpan[], tree: TurnTree): readonly ModelCall[] {
   const llms = spans.filter((span) => span.kind === 'llm' && span.dialect !== null);
-  return joinByResponse(joinNested(llms, tree))
-    .map((members) => {
-      const first = members[0] as AgentSpan;
-      return new ModelCall(members, tree.agent(first), tree.underTool(first));
-    })
-    .sort((a, b) => compareBigint(a.startNano, b.startNano) || compareText(a.id, b.id));
+  const calls = joinByResponse(joinNested(llms, tree)).map((members) => {
+    const first = members[0] as AgentSpan;
+    return new ModelCall(members, tree.agent(first), tree.underTool(first));
+  });
+  return inOrder(calls, (a, b) => compareBigint(a.startNano, b.startNano) || compareText(a.id, b.id));
 }
 
 /** Groups of model spans that record one request in layers. */
 function joinNested(llms: readonly AgentSpan[], tree: TurnTree): AgentSpan[][] {
+  if (!llms.some((span) => tree.above(span)?.kind === 'llm')) return llms.map((span) => [span]);
   const inner = new Map<AgentSpan, AgentSpan[]>();
   for (const span of llms) {
     const above = tree.above(span);
     if (above?.kind === 'llm') inner.set(above, [...(inner.get(above) ?? []), span]);
   }
-  if (inner.size === 0) return llms.map((span) => [span]);
   const group = new Map<AgentSpan, AgentSpan[]>();
   for (const span of innermostFirst(llms, inner, tree)) {
     const below = inner.get(span) ?? [];
@@ -174,7 +178,8 @@ function joinByResponse(groups: readonly AgentSpan[][]): AgentSpan[][] {
       continue;
     }
     joined.push(members);
-    if (id !== undefined) byResponse.set(id, [...(known ?? []), members]);
+    if (known !== undefined) known.push(members);
+    else if (id !== undefined) byResponse.set(id, [members]);
   }
   return joined;
 }

@@ -1,7 +1,9 @@
 import type { AgentSpan, Fact, RecordedText } from '../model/agent-span.js';
 import { isJsonObject } from '../model/json.js';
 import { lastUserText } from '../model/message-text.js';
+import { inOrder } from './in-order.js';
 import { compareBigint, type ModelCall } from './model-calls.js';
+import { pseudoToolNames } from './tool-runs.js';
 import type { TurnTree } from './turn-tree.js';
 
 /** A text of the turn, or why there is none. */
@@ -87,9 +89,8 @@ export function findAnswer(
   const search = new Search();
   const own = root === null || root.kind === 'llm' ? undefined : search.takeAll(root, 'answer');
   if (own !== undefined) return own;
-  const byEnd = models
-    .filter((model) => !model.underTool && !model.failed)
-    .sort((a, b) => compareBigint(a.endNano, b.endNano));
+  const candidates = models.filter((model) => !model.underTool && !model.failed);
+  const byEnd = inOrder(candidates, (a, b) => compareBigint(a.endNano, b.endNano));
   const last = byEnd.findLast((model) => model.spoke || model.output?.complete === false);
   if (last !== undefined) {
     if (last.output?.complete === false) search.take({ cut: true });
@@ -106,9 +107,7 @@ export function findAnswer(
 
 /** An answer that a framework has the model give through a helper tool (`final_answer`). */
 function structuredAnswer(model: ModelCall, spans: readonly AgentSpan[]): string | undefined {
-  const helpers = new Set(
-    spans.flatMap((span) => (span.kind === 'tool' && span.pseudoTool ? (span.read('toolName')?.value ?? []) : [])),
-  );
+  const helpers = pseudoToolNames(spans);
   const call = model.calls.find((part) => helpers.has(part.name));
   if (call?.arguments.status !== 'captured' || model.calls.length > 1) return undefined;
   const value = call.arguments.value;

@@ -3,6 +3,7 @@ import type { Turn } from '../model/turn.js';
 import { DecidedMemory } from './decided-memory.js';
 import { DueQueue } from './due-queue.js';
 import type { HeldSpan } from './held-span.js';
+import type { Group } from './turns.js';
 
 /** What has been reported of an interaction whose spans are still held. */
 export interface Reported {
@@ -20,6 +21,8 @@ export interface Trace {
   readonly name: TraceId;
   dueMs: number;
   readonly spans: Map<SpanId, HeldSpan>;
+  /** Its turns, as long as its spans are the ones that they were found from; null: to be found anew. */
+  groups: Group[] | null;
   readonly reported: Map<SpanId, Reported>;
   bytes: number;
   /** Held spans that a dialect claims. */

@@ -4,12 +4,13 @@ import type { Json } from '../model/json.js';
 import { isCutJson } from '../model/json-text.js';
 import type { ToolDefinition } from '../model/message.js';
 import { handoffTarget } from './handoffs.js';
+import { inOrder } from './in-order.js';
 import { issuedCalls, type IssuedCall } from './issued-calls.js';
 import { byOrder, joinRuns } from './join-runs.js';
 import type { ModelCall } from './model-calls.js';
 import { resolveArguments } from './tool-arguments.js';
 import { errorText, failureInResult } from './tool-outcome.js';
-import { toolRuns, type ToolRun } from './tool-runs.js';
+import { pseudoToolNames, toolRuns, type ToolRun } from './tool-runs.js';
 import type { TurnTree } from './turn-tree.js';
 
 type Handoff = SpanFacts['handoff'];
@@ -39,17 +40,13 @@ export function findToolCalls(
 ): FoundCalls {
   const agents = spans.filter((span) => span.kind === 'agent' || (span === root && span.kind === 'workflow'));
   const runs = toolRuns(spans, tree);
-  const pseudo = new Set(
-    spans.flatMap((span) => (span.kind === 'tool' && span.pseudoTool ? (span.read('toolName')?.value ?? []) : [])),
-  );
+  const pseudo = pseudoToolNames(spans);
   const issued = issuedCalls(models, agents).filter((call) => !pseudo.has(call.name));
   const unasked = joinRuns(issued, runs);
   const interrupted = spans.some((span) => span.kind !== 'tool' && span.read('toolFailure')?.value.interrupt === true);
 
-  const made: Made[] = issued
-    .filter((call) => !call.tentative || call.runs.length > 0 || call.result !== undefined)
-    .sort(byOrder)
-    .map((call) => ({ call, runs: call.runs, nano: call.orderNano }));
+  const carriedOut = issued.filter((call) => !call.tentative || call.runs.length > 0 || call.result !== undefined);
+  const made = inOrder(carriedOut, byOrder).map((call): Made => ({ call, runs: call.runs, nano: call.orderNano }));
   const all = merge(
     made,
     unasked.map((group) => ({ call: null, runs: group, nano: (group[0] as ToolRun).startNano })),
@@ -80,7 +77,8 @@ interface Made {
 }
 
 /** Both lists are in order; a call that no message asked for has its place by its start. */
-function merge(asked: readonly Made[], unasked: readonly Made[]): Made[] {
+function merge(asked: readonly Made[], unasked: readonly Made[]): readonly Made[] {
+  if (unasked.length === 0) return asked;
   return [...asked, ...unasked].sort((a, b) => (a.nano < b.nano ? -1 : a.nano > b.nano ? 1 : 0));
 }
 

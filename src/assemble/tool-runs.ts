@@ -61,6 +61,14 @@ function first<T>(spans: readonly AgentSpan[], read: (span: AgentSpan) => T | un
   return undefined;
 }
 
+/** What the frameworks' helpers that only look like tools are called in a turn. */
+export function pseudoToolNames(spans: readonly AgentSpan[]): ReadonlySet<string> {
+  const helpers = spans.filter((span) => span.kind === 'tool' && span.pseudoTool);
+  return helpers.length === 0 ? NONE : new Set(helpers.flatMap((span) => span.read('toolName')?.value ?? []));
+}
+
+const NONE: ReadonlySet<string> = new Set();
+
 /** The tool runs of a turn in order of start. A tool span directly inside another of the same name is one run with it. */
 export function toolRuns(spans: readonly AgentSpan[], tree: TurnTree): readonly ToolRun[] {
   const runOf = new Map<AgentSpan, AgentSpan[]>();

@@ -16,6 +16,7 @@ import type { Holder, PastAncestor, PastInteraction, PastTrace } from './decided
 import type { HeldSpan } from './held-span.js';
 import { byStart, hasEnded, isAgent, isCall, isStep } from './held-span.js';
 import type { TurnInput } from './new-user-text.js';
+import { inOrder } from './in-order.js';
 import { startsTurn, turnInput } from './new-user-text.js';
 
 /**
@@ -151,7 +152,7 @@ export function groupTurns(spans: ReadonlyMap<SpanId, HeldSpan>, past: PastTrace
 
 class Grouping {
   private readonly nodes = new Map<SpanId, Node>();
-  private readonly turns = new Set<TurnNode>();
+  private readonly turns: TurnNode[] = [];
   private readonly phantoms = new Map<SpanId, TurnNode>();
   private readonly ended = new Map<PastInteraction, TurnNode>();
   private readonly trees: LooseTree[] = [];
@@ -265,7 +266,7 @@ class Grouping {
 
   private open(kind: TurnNode['kind'], id: SpanId, root: Node | null, missingParentId: SpanId | null): TurnNode {
     const turn: TurnNode = { kind, id, root, nodes: [], missingParentId, aboveOthers: [] };
-    this.turns.add(turn);
+    this.turns.push(turn);
     return turn;
   }
 
@@ -289,6 +290,7 @@ class Grouping {
   }
 
   private placeLooseTrees(): void {
+    if (this.trees.length === 0) return;
     // A tree stands in the list behind the one above it: what has no turn of its own goes up first.
     for (const tree of [...this.trees].reverse()) {
       const above = tree.top.parent;
@@ -339,7 +341,7 @@ class Grouping {
    * a border may: most callers are traced elsewhere. But see `holderOf`.
    */
   private holdersByStart(): Node[] {
-    return [...this.turns]
+    return this.turns
       .flatMap(({ root }) => (root !== null && !root.judge && mayHold(root.beyond) ? [root] : []))
       .sort((a, b) => byStart(a.span, b.span));
   }
@@ -401,13 +403,14 @@ class Grouping {
   }
 
   private group(kind: GroupKind, turn: TurnNode, root: Node | null, nodes: readonly Node[], followed = false): Group {
-    const graded = kind === 'turn' ? nodes.filter((node) => !node.judge) : nodes;
-    const members = graded.map((node) => node.held).sort((a, b) => byStart(a.span, b.span));
-    if (root !== null) {
-      members.splice(members.indexOf(root.held), 1);
-      members.unshift(root.held);
+    const members: HeldSpan[] = root === null ? [] : [root.held];
+    const judged: HeldSpan[] = [];
+    const crossed: SpanId[] = [];
+    for (const node of inOrder(nodes, (a, b) => byStart(a.span, b.span))) {
+      if (kind === 'turn' && node.judge) judged.push(node.held);
+      else if (node !== root) members.push(node.held);
+      if (node.crossed) crossed.push(node.span.span.spanId);
     }
-    const judged = kind === 'turn' ? nodes.filter((node) => node.judge).map((node) => node.held) : [];
     const above = kind === 'turn' && root !== null ? this.ancestorsOf(root) : NOTHING_OVER;
     const closed = followed || (turn.root !== null && hasEnded(turn.root.span));
     return {
@@ -424,7 +427,7 @@ class Grouping {
       claimed: nodes.some((node) => node.span.dialect !== null),
       holder: root !== null && isAgent(root.span) && mayHold(root.beyond) ? holderOf(root) : null,
       aboveOthers: turn.aboveOthers,
-      crossed: nodes.filter((node) => node.crossed).map((node) => node.span.span.spanId),
+      crossed,
       ...times(members, above),
     };
   }

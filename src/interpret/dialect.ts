@@ -18,8 +18,10 @@ export interface Source<F extends Fact> {
    * instrumentation, and spans of one share their list of keys: so they are left out once for all of them.
    */
   readonly keys?: readonly string[];
-  /** Where `keys` stand; absent: on the span. */
-  readonly on?: 'resource';
+  /** Where `keys` stand; absent: on the span. `events`: spans without events are not asked. */
+  readonly on?: 'resource' | 'events';
+  /** Only spans of these kinds are asked; absent: all. */
+  readonly kinds?: readonly AgentSpanKind[];
   /** undefined: not here. */
   read(view: SpanView): SpanFacts[F] | undefined;
 }

@@ -1,7 +1,7 @@
 import type { AgentSpan, AgentSpanKind, Fact, Ranked, SpanFacts } from '../model/agent-span.js';
 import type { Span } from '../model/span.js';
 import type { Dialect, Source } from './dialect.js';
-import { mergeDialects, type MergedDialects, type Plan } from './merged-dialects.js';
+import { mergeDialects, type FactRows, type MergedDialects, type Plan } from './merged-dialects.js';
 import { DIALECTS } from './dialects/index.js';
 import { SpanView } from './span-view.js';
 
@@ -44,12 +44,14 @@ const NOTHING: readonly never[] = [];
 /** How far the sources of a fact were tried. */
 interface Progress<F extends Fact> {
   next: number;
-  readonly found: Ranked<SpanFacts[F]>[];
+  found: readonly Ranked<SpanFacts[F]>[];
 }
 
 class InterpretedSpan implements AgentSpan {
+  private rows: FactRows | null = null;
   private view: SpanView | null = null;
-  private progress: Map<Fact, Progress<Fact>> | null = null;
+  /** By the place of the fact. */
+  private progress: (Progress<Fact> | undefined)[] | null = null;
 
   constructor(
     readonly span: Span,
@@ -86,20 +88,24 @@ class InterpretedSpan implements AgentSpan {
   }
 
   private advance<F extends Fact>(fact: F, wanted: number): readonly Ranked<SpanFacts[F]>[] {
-    const sources = this.plan.row(fact);
-    if (sources.length === 0) return NOTHING;
-    this.progress ??= new Map();
-    let progress = this.progress.get(fact) as Progress<F> | undefined;
+    this.rows ??= this.plan.rowsFor(this.kind, this.span.events.length > 0);
+    const row = this.rows.row(fact);
+    if (row === null) return NOTHING;
+    this.progress ??= [];
+    let progress = this.progress[row.place] as Progress<F> | undefined;
     if (progress === undefined) {
-      progress = { next: 0, found: [] };
-      this.progress.set(fact, progress);
+      progress = { next: 0, found: NOTHING };
+      this.progress[row.place] = progress;
     }
-    while (progress.found.length < wanted && progress.next < sources.length) {
-      const source = sources[progress.next] as Source<F>;
+    while (progress.found.length < wanted && progress.next < row.sources.length) {
+      const source = row.sources[progress.next] as Source<F>;
       progress.next += 1;
       this.view ??= new SpanView(this.span, this.kind);
       const value = source.read(this.view);
-      if (value !== undefined) progress.found.push({ rank: source.rank, value, source: source.source });
+      if (value === undefined) continue;
+      const reading = { rank: source.rank, value, source: source.source };
+      // Mostly the only one: an array that is pushed to has room for 17.
+      progress.found = progress.found.length === 0 ? [reading] : [...progress.found, reading];
     }
     return progress.found;
   }

@@ -1,4 +1,4 @@
-import type { Fact } from '../model/agent-span.js';
+import type { AgentSpanKind, Fact } from '../model/agent-span.js';
 import type { Attributes, Span } from '../model/span.js';
 import type { Dialect, KindSource, Source } from './dialect.js';
 
@@ -57,7 +57,8 @@ function keysOf(attributes: Attributes): readonly string[] {
 /** What is asked of spans with these keys: sources that cannot be on them are left out. */
 export class Plan {
   readonly kinds: KindSources;
-  private readonly rows = new Map<Fact, readonly Source<Fact>[]>();
+  private readonly withEvents = new Map<AgentSpanKind, FactRows>();
+  private readonly withoutEvents = new Map<AgentSpanKind, FactRows>();
 
   constructor(
     kinds: KindSources,
@@ -68,19 +69,49 @@ export class Plan {
     this.kinds = kinds.filter(({ key }) => spanKeys.has(key));
   }
 
-  /** The sources of a fact, best first. */
-  row<F extends Fact>(fact: F): readonly Source<F>[] {
-    let row = this.rows.get(fact);
-    if (row === undefined) {
-      row = ((this.all[fact] ?? []) as readonly Source<Fact>[]).filter((source) => this.mayHave(source));
-      this.rows.set(fact, row);
+  /** The rows for a span of this kind. */
+  rowsFor(kind: AgentSpanKind, hasEvents: boolean): FactRows {
+    const byKind = hasEvents ? this.withEvents : this.withoutEvents;
+    let rows = byKind.get(kind);
+    if (rows === undefined) {
+      rows = new FactRows(this.all, (source) => this.mayHave(source, kind, hasEvents));
+      byKind.set(kind, rows);
     }
-    return row as readonly Source<F>[];
+    return rows;
   }
 
-  private mayHave({ keys, on }: Source<Fact>): boolean {
+  private mayHave({ keys, on, kinds }: Source<Fact>, kind: AgentSpanKind, hasEvents: boolean): boolean {
+    if (kinds?.includes(kind) === false) return false;
+    if (on === 'events') return hasEvents;
     const present = on === 'resource' ? this.resourceKeys : this.spanKeys;
     return keys?.some((key) => (key.endsWith('.') ? someStartsWith(present, key) : present.has(key))) ?? true;
+  }
+}
+
+/** The sources of a fact, best first, and the place of the fact among those that have any here. */
+export interface FactRow<F extends Fact> {
+  readonly place: number;
+  readonly sources: readonly Source<F>[];
+}
+
+export class FactRows {
+  private readonly rows = new Map<Fact, FactRow<Fact> | null>();
+  private places = 0;
+
+  constructor(
+    private readonly all: Rows,
+    private readonly isAsked: (source: Source<Fact>) => boolean,
+  ) {}
+
+  /** null when nothing can tell the fact. */
+  row<F extends Fact>(fact: F): FactRow<F> | null {
+    let row = this.rows.get(fact);
+    if (row === undefined) {
+      const sources = ((this.all[fact] ?? []) as readonly Source<Fact>[]).filter(this.isAsked);
+      row = sources.length === 0 ? null : { place: this.places++, sources };
+      this.rows.set(fact, row);
+    }
+    return row as FactRow<F> | null;
   }
 }
 

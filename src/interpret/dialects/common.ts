@@ -199,8 +199,8 @@ export const common: Dialect = {
       {
         rank: 900,
         source: 'span name',
+        kinds: ['tool'],
         read: (view) => {
-          if (view.kind !== 'tool') return undefined;
           const name = view.span.name.replace(SPAN_NAME_PREFIX, '').replace(SPAN_NAME_SUFFIX, '').trim();
           return name === '' ? undefined : name;
         },

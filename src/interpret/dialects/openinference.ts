@@ -132,7 +132,7 @@ const answer = (view: SpanView) => (view.has('output.value') ? answerIn(view.jso
 
 /** The id that heads an answer of OpenAI's APIs; found without decoding the rest. */
 function responseId(view: SpanView): string | undefined {
-  const value = view.kind === 'llm' ? view.get('output.value') : undefined;
+  const value = view.get('output.value');
   return typeof value === 'string' ? callId(/^\s*\{\s*"id"\s*:\s*"([^"\\]+)"/.exec(value)?.[1]) : undefined;
 }
 
@@ -168,7 +168,6 @@ function functionResponse(view: SpanView): JsonObject | undefined {
 }
 
 function toolResult(view: SpanView): Json | undefined {
-  if (view.kind !== 'tool') return undefined;
   const wrapped = toolMessage(view);
   if (wrapped !== undefined) return resultValue(wrapped.content ?? null) ?? undefined;
   const output = toolOutput(view);
@@ -178,7 +177,6 @@ function toolResult(view: SpanView): Json | undefined {
 }
 
 function resultFailure(view: SpanView): SpanFacts['toolFailure'] | undefined {
-  if (view.kind !== 'tool' || !view.has('output.value')) return undefined;
   const wrapped = toolMessage(view);
   const output = toolOutput(view);
   if (wrapped?.status !== 'error' && output?.is_error !== true) return undefined;
@@ -187,7 +185,7 @@ function resultFailure(view: SpanView): SpanFacts['toolFailure'] | undefined {
 }
 
 function toolArguments(view: SpanView): SpanFacts['toolArguments'] | undefined {
-  return view.kind === 'tool' && view.has('input.value') ? recordedCall(view.get('input.value')) : undefined;
+  return view.has('input.value') ? recordedCall(view.get('input.value')) : undefined;
 }
 
 function parameters(view: SpanView): Json | undefined {
@@ -197,7 +195,6 @@ function parameters(view: SpanView): Json | undefined {
 
 /** The definition of a tool span's own tool. */
 function ownDefinition(view: SpanView): readonly ToolDefinition[] | undefined {
-  if (view.kind !== 'tool') return undefined;
   const name = view.text('tool.name') ?? view.span.name;
   for (const schema of [
     view.has('tool.json_schema') ? jsonish(view.get('tool.json_schema') ?? null) : undefined,
@@ -212,7 +209,6 @@ function ownDefinition(view: SpanView): readonly ToolDefinition[] | undefined {
 }
 
 function llmTools(view: SpanView): readonly ToolDefinition[] | undefined {
-  if (view.kind !== 'llm') return undefined;
   const { elements } = indexedAttributes(view.span.attributes, 'llm.tools');
   const definitions = elements.flatMap((members) =>
     readToolDefinitions(members.get('tool.json_schema') ?? { name: members.get('tool.name') ?? null }),
@@ -229,7 +225,7 @@ function mayName(value: Json | undefined, ...members: readonly string[]): boolea
 const requestTools =
   (key: string) =>
   (view: SpanView): readonly ToolDefinition[] | undefined => {
-    if (view.kind !== 'llm' || !mayName(view.get(key), 'tools', 'functions')) return undefined;
+    if (!mayName(view.get(key), 'tools', 'functions')) return undefined;
     const value = view.json(key);
     if (value === undefined || !isJsonObject(value)) return undefined;
     // Python prints its own objects: "<FunctionTool object>" is no name.
@@ -261,11 +257,12 @@ export const openinference: Dialect = {
         rank: 800,
         source: 'graph.node.id',
         keys: ['graph.node.id'],
-        read: (view) => (view.kind === 'agent' ? view.text('graph.node.id') : undefined),
+        kinds: ['agent'],
+        read: (view) => view.text('graph.node.id'),
       },
     ],
     model: textSources(300, 'llm.response.model_name', 'llm.model_name', 'llm.request.model_name'),
-    responseId: [{ rank: 500, source: 'output.value', keys: ['output.value'], read: responseId }],
+    responseId: [{ rank: 500, source: 'output.value', keys: ['output.value'], kinds: ['llm'], read: responseId }],
     query: [
       { rank: 800, source: 'input.value', keys: ['input.value'], read: question },
       { rank: 850, source: 'crew_inputs', keys: ['crew_inputs'], read: crewInputs },
@@ -330,39 +327,40 @@ export const openinference: Dialect = {
         rank: 900,
         source: 'output.value',
         keys: ['output.value'],
-        read: (view) =>
-          view.kind === 'tool' && view.has('output.value')
-            ? callId(toolMessage(view)?.tool_call_id ?? functionResponse(view)?.id)
-            : undefined,
+        kinds: ['tool'],
+        read: (view) => callId(toolMessage(view)?.tool_call_id ?? functionResponse(view)?.id),
       },
     ],
     toolArguments: [
-      { rank: 1100, source: 'input.value', keys: ['input.value'], read: toolArguments },
+      { rank: 1100, source: 'input.value', keys: ['input.value'], kinds: ['tool'], read: toolArguments },
       {
         rank: 1500,
         source: 'tool.parameters',
         keys: ['tool.parameters'],
+        kinds: ['tool'],
         read: (view) => {
-          const value = view.kind === 'tool' ? parameters(view) : undefined;
+          const value = parameters(view);
           return value === undefined || isSchemaLike(value) ? undefined : recordedArguments(value, 'recorder');
         },
       },
     ],
-    toolResult: [{ rank: 1100, source: 'output.value', keys: ['output.value'], read: toolResult }],
-    toolFailure: [{ rank: 800, source: 'output.value', keys: ['output.value'], read: resultFailure }],
+    toolResult: [{ rank: 1100, source: 'output.value', keys: ['output.value'], kinds: ['tool'], read: toolResult }],
+    toolFailure: [{ rank: 800, source: 'output.value', keys: ['output.value'], kinds: ['tool'], read: resultFailure }],
     toolDefinitions: [
-      { rank: 200, source: 'llm.tools', keys: ['llm.tools.'], read: llmTools },
+      { rank: 200, source: 'llm.tools', keys: ['llm.tools.'], kinds: ['llm'], read: llmTools },
       {
         rank: 1200,
         source: 'llm.invocation_parameters',
         keys: ['llm.invocation_parameters'],
+        kinds: ['llm'],
         read: requestTools('llm.invocation_parameters'),
       },
-      { rank: 1250, source: 'input.value', keys: ['input.value'], read: requestTools('input.value') },
+      { rank: 1250, source: 'input.value', keys: ['input.value'], kinds: ['llm'], read: requestTools('input.value') },
       {
         rank: 1300,
         source: 'tool.json_schema, tool.parameters',
         keys: ['tool.json_schema', 'tool.parameters'],
+        kinds: ['tool'],
         read: ownDefinition,
       },
     ],
@@ -370,13 +368,11 @@ export const openinference: Dialect = {
       {
         rank: 200,
         source: 'input.value, output.value',
-        read: (view) =>
-          view.kind === 'handoff'
-            ? {
-                from: view.text('input.value') ?? null,
-                to: view.text('output.value') ?? HANDOFF.exec(view.span.name)?.[1] ?? null,
-              }
-            : undefined,
+        kinds: ['handoff'],
+        read: (view) => ({
+          from: view.text('input.value') ?? null,
+          to: view.text('output.value') ?? HANDOFF.exec(view.span.name)?.[1] ?? null,
+        }),
       },
     ],
   },

@@ -103,16 +103,10 @@ export function isNamedForModel(view: SpanView): boolean {
 
 /** The first part of a type in the details events of a tool span. */
 function detailPart<T extends MessagePart['type']>(view: SpanView, key: 'input' | 'output', type: T) {
-  const messages = view.kind === 'tool' ? detailMessages(view, `gen_ai.${key}.messages`)?.messages : undefined;
-  return messages
-    ?.flatMap((message) => message.parts)
+  return detailMessages(view, `gen_ai.${key}.messages`)
+    ?.messages.flatMap((message) => message.parts)
     .find((part): part is Extract<MessagePart, { type: T }> => part.type === type);
 }
-
-const onTool =
-  <T>(read: (view: SpanView) => T | undefined) =>
-  (view: SpanView): T | undefined =>
-    view.kind === 'tool' ? read(view) : undefined;
 
 /** OpenTelemetry's conventions for generative AI, from 1.26 to now, with what implementations made of them. */
 export const otelGenai: Dialect = {
@@ -140,8 +134,10 @@ export const otelGenai: Dialect = {
       {
         rank: 1300,
         source: 'span name',
-        read: (view) =>
-          isNamedForModel(view) ? undefined : /^(?:invoke_agent|agent_run) \[?(.+?)\]?$/.exec(view.span.name)?.[1],
+        read: (view) => {
+          const name = /^(?:invoke_agent|agent_run) \[?(.+?)\]?$/.exec(view.span.name)?.[1];
+          return name === undefined || isNamedForModel(view) ? undefined : name;
+        },
       },
     ],
     agentVersion: [textSource(100, 'gen_ai.agent.version')],
@@ -161,8 +157,13 @@ export const otelGenai: Dialect = {
         keys: ['gen_ai.input.messages'],
         read: (view) => queryOf(input(view)),
       },
-      { rank: 210, source: DETAILS, read: (view) => queryOf(detailMessages(view, 'gen_ai.input.messages')) },
-      { rank: 400, source: 'gen_ai.user.message', read: (view) => queryOf(eventInput(view)) },
+      {
+        rank: 210,
+        source: DETAILS,
+        on: 'events',
+        read: (view) => queryOf(detailMessages(view, 'gen_ai.input.messages')),
+      },
+      { rank: 400, source: 'gen_ai.user.message', on: 'events', read: (view) => queryOf(eventInput(view)) },
     ],
     answer: [
       {
@@ -171,16 +172,22 @@ export const otelGenai: Dialect = {
         keys: ['gen_ai.output.messages'],
         read: (view) => answerOf(output(view)),
       },
-      { rank: 310, source: DETAILS, read: (view) => answerOf(detailMessages(view, 'gen_ai.output.messages')) },
-      { rank: 400, source: CHOICE, read: (view) => answerOf(eventOutput(view)) },
+      {
+        rank: 310,
+        source: DETAILS,
+        on: 'events',
+        read: (view) => answerOf(detailMessages(view, 'gen_ai.output.messages')),
+      },
+      { rank: 400, source: CHOICE, on: 'events', read: (view) => answerOf(eventOutput(view)) },
     ],
     inputMessages: [
       { rank: 100, source: 'gen_ai.input.messages', keys: ['gen_ai.input.messages'], read: input },
-      { rank: 200, source: DETAILS, read: (view) => detailMessages(view, 'gen_ai.input.messages') },
-      { rank: 600, source: 'gen_ai.*.message', read: eventInput },
+      { rank: 200, source: DETAILS, on: 'events', read: (view) => detailMessages(view, 'gen_ai.input.messages') },
+      { rank: 600, source: 'gen_ai.*.message', on: 'events', read: eventInput },
       {
         rank: 900,
         source: 'gen_ai.content.prompt',
+        on: 'events',
         read: (view) => readMessages(contentEvent(view, 'gen_ai.content.prompt', 'gen_ai.prompt'), 'user'),
       },
       {
@@ -192,11 +199,12 @@ export const otelGenai: Dialect = {
     ],
     outputMessages: [
       { rank: 100, source: 'gen_ai.output.messages', keys: ['gen_ai.output.messages'], read: output },
-      { rank: 200, source: DETAILS, read: (view) => detailMessages(view, 'gen_ai.output.messages') },
-      { rank: 600, source: CHOICE, read: eventOutput },
+      { rank: 200, source: DETAILS, on: 'events', read: (view) => detailMessages(view, 'gen_ai.output.messages') },
+      { rank: 600, source: CHOICE, on: 'events', read: eventOutput },
       {
         rank: 900,
         source: 'gen_ai.content.completion',
+        on: 'events',
         read: (view) => readMessages(contentEvent(view, 'gen_ai.content.completion', 'gen_ai.completion'), 'assistant'),
       },
       {
@@ -224,6 +232,7 @@ export const otelGenai: Dialect = {
       {
         rank: 210,
         source: CHOICE,
+        on: 'events',
         read: (view) => eventOutput(view)?.messages.find((message) => message.finishReason !== undefined)?.finishReason,
       },
       {
@@ -256,7 +265,9 @@ export const otelGenai: Dialect = {
       {
         rank: 800,
         source: 'gen_ai.tool.message',
-        read: onTool((view) => callId(toolEvent(view, 'gen_ai.tool.message')?.id ?? toolEvent(view, CHOICE)?.id)),
+        on: 'events',
+        kinds: ['tool'],
+        read: (view) => callId(toolEvent(view, 'gen_ai.tool.message')?.id ?? toolEvent(view, CHOICE)?.id),
       },
     ],
     toolArguments: [
@@ -269,14 +280,22 @@ export const otelGenai: Dialect = {
             ? recordedArguments(view.get('gen_ai.tool.call.arguments'), 'recorder')
             : undefined,
       },
-      { rank: 500, source: DETAILS, read: (view) => detailPart(view, 'input', 'tool_call')?.arguments },
+      {
+        rank: 500,
+        source: DETAILS,
+        on: 'events',
+        kinds: ['tool'],
+        read: (view) => detailPart(view, 'input', 'tool_call')?.arguments,
+      },
       {
         rank: 600,
         source: 'gen_ai.tool.message',
-        read: onTool((view) => {
+        on: 'events',
+        kinds: ['tool'],
+        read: (view) => {
           const event = toolEvent(view, 'gen_ai.tool.message');
           return event === undefined ? undefined : recordedArguments(event.value, 'recorder');
-        }),
+        },
       },
     ],
     toolResult: [
@@ -292,15 +311,19 @@ export const otelGenai: Dialect = {
       {
         rank: 500,
         source: DETAILS,
+        on: 'events',
+        kinds: ['tool'],
         read: (view) => detailPart(view, 'output', 'tool_result')?.result ?? undefined,
       },
       {
         rank: 600,
         source: CHOICE,
-        read: onTool((view) => {
+        on: 'events',
+        kinds: ['tool'],
+        read: (view) => {
           const event = toolEvent(view, CHOICE);
           return event === undefined ? undefined : (resultValue(looseJson(event.value)) ?? undefined);
-        }),
+        },
       },
     ],
     toolDefinitions: [

@@ -117,8 +117,9 @@ export const vercelAi: Dialect = {
         rank: RESOURCE_RANK,
         source: 'resource service.name',
         keys: ['ai.operationId', 'gen_ai.request.model'],
+        kinds: ['agent'],
         read: (view) =>
-          view.kind === 'agent' && (view.has('ai.operationId') || isNamedForModel(view))
+          view.has('ai.operationId') || isNamedForModel(view)
             ? (view.resourceText('service.name') ?? 'unknown_service')
             : undefined,
       },

@@ -88,7 +88,7 @@ export function scorePolicy(interaction: Interaction, expectation: Expectation |
     if (calls.length === 0) return abstain('policy', 'no_tool_calls', 'no lists, and no calls to look at', details);
     if (policy.policy.loopCalls === 0)
       return abstain('policy', 'disabled', 'no lists, and the loop rule is off', details);
-    if (!calls.some((call) => outcomeKey(call) !== null)) {
+    if (!calls.some(isComparable)) {
       return abstain('policy', 'not_captured', 'no call with arguments and outcome to look at', details);
     }
   }
@@ -115,6 +115,12 @@ function loopIn(calls: readonly ToolCall[], least: number): { tool: string; call
     if (count >= least && count > (worst?.calls ?? 0)) worst = { tool: call.name, calls: count };
   }
   return worst;
+}
+
+/** Has a call arguments and an outcome, so that another can be alike? */
+function isComparable({ argumentsStatus, error, resultStatus }: ToolCall): boolean {
+  const hasArguments = argumentsStatus === 'captured' || argumentsStatus === 'malformed';
+  return hasArguments && (error !== null || resultStatus === 'captured');
 }
 
 /** Equal for calls with equal name, arguments and outcome; null when one of them was not captured. */
