@@ -91,7 +91,7 @@ class InterpretedSpan implements AgentSpan {
     this.rows ??= this.plan.rowsFor(this.kind, this.span.events.length > 0);
     const row = this.rows.row(fact);
     if (row === null) return NOTHING;
-    this.progress ??= [];
+    this.progress ??= new Array<Progress<Fact> | undefined>(this.rows.size);
     let progress = this.progress[row.place] as Progress<F> | undefined;
     if (progress === undefined) {
       progress = { next: 0, found: NOTHING };

@@ -1,4 +1,5 @@
 import { isJsonObject, type Json } from '../model/json.js';
+import { newMap } from '../model/null-map.js';
 
 /** Deeper values are left as text: whoever walks them later may recurse. */
 const MAX_DEPTH = 100;
@@ -85,7 +86,7 @@ function copy(value: Json, depth: number): Json {
   if (Array.isArray(value)) return (value as readonly Json[]).map((item) => copy(item, depth + 1));
   // What JSON.parse and literals make; no other object has the prototype of all objects.
   if (!isJsonObject(value) || Object.getPrototypeOf(value) !== Object.prototype) return value;
-  const own = Object.create(null) as Record<string, Json>;
+  const own = newMap();
   for (const key of Object.keys(value)) own[key.toWellFormed()] = copy(value[key] as Json, depth + 1);
   return own;
 }

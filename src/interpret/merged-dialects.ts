@@ -96,7 +96,8 @@ export interface FactRow<F extends Fact> {
 
 export class FactRows {
   private readonly rows = new Map<Fact, FactRow<Fact> | null>();
-  private places = 0;
+  /** How many facts have been found to have sources. */
+  size = 0;
 
   constructor(
     private readonly all: Rows,
@@ -108,7 +109,7 @@ export class FactRows {
     let row = this.rows.get(fact);
     if (row === undefined) {
       const sources = ((this.all[fact] ?? []) as readonly Source<Fact>[]).filter(this.isAsked);
-      row = sources.length === 0 ? null : { place: this.places++, sources };
+      row = sources.length === 0 ? null : { place: this.size++, sources };
       this.rows.set(fact, row);
     }
     return row as FactRow<F> | null;

@@ -155,6 +155,7 @@ function callsBeside(body: JsonObject): ToolCallPart[] {
 export function withCalls(parts: readonly MessagePart[], beside: readonly ToolCallPart[]): readonly MessagePart[] {
   if (beside.length === 0) return parts;
   const known = parts.filter((part) => part.type === 'tool_call');
+  if (known.length === 0) return parts.length === 0 ? beside : [...parts, ...beside];
   const unmatched = [...known];
   const extra = beside.filter((call) => {
     const at = unmatched.findIndex((part) =>

@@ -1,4 +1,5 @@
 import type { Json } from '../model/json.js';
+import { newMap } from '../model/null-map.js';
 
 const MAX_DEPTH = 100;
 
@@ -60,7 +61,7 @@ class Reader {
   }
 
   private dict(depth: number): Json {
-    const members = Object.create(null) as Record<string, Json>;
+    const members = newMap();
     this.at += 1;
     for (;;) {
       if (this.take('}')) return members;

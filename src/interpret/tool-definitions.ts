@@ -1,4 +1,5 @@
 import { isJsonObject, type Json, type JsonObject } from '../model/json.js';
+import { newMap } from '../model/null-map.js';
 import type { ToolDefinition } from '../model/message.js';
 import type { Attributes } from '../model/span.js';
 import { jsonish, looseJson, ownJson } from './jsonish.js';
@@ -86,7 +87,7 @@ function lowerCaseTypes(schema: Json): Json {
 function lowered(value: Json): Json {
   if (Array.isArray(value)) return (value as readonly Json[]).map(lowered);
   if (!isJsonObject(value)) return value;
-  const copy = Object.create(null) as Record<string, Json>;
+  const copy = newMap();
   for (const [key, member] of Object.entries(value)) {
     if (key === 'type' && typeof member === 'string' && GEMINI_TYPES.has(member)) copy[key] = member.toLowerCase();
     else copy[key] = VALUES.has(key) ? member : lowered(member);

@@ -1,4 +1,4 @@
-/** A JSON value. Objects made by Tracegrade have a null prototype, so that a key `__proto__` is only a key. */
+/** A JSON value. Objects made by Tracegrade inherit nothing, so that a key `__proto__` is only a key. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 
 export type JsonObject = { readonly [key: string]: Json };

@@ -5,7 +5,7 @@ import type { DecodeReport } from './decode-report.js';
 import { ANY_VALUE_FIELDS, KEY_VALUE_FIELDS, LIST_FIELDS, LONG_FIELDS } from './json-fields.js';
 import type { FieldTable } from './json-fields.js';
 import type { JsonKind, JsonReader } from './json-reader.js';
-import { newMap } from './null-map.js';
+import { newMap } from '../model/null-map.js';
 import { doubleOrName, exactInteger, integerOrText, numberOfText } from './numbers.js';
 
 /** What the check of one span, or of one resource, has found so far. */

@@ -3,7 +3,7 @@ import type { DecodeLimits } from './decode-limits.js';
 import { doubleOrName } from './numbers.js';
 import { WireReader } from './protobuf-wire.js';
 import { readKey, readText } from './short-strings.js';
-import { newMap } from './null-map.js';
+import { newMap } from '../model/null-map.js';
 
 // Tags of AnyValue's members, wire type included (opentelemetry/proto/common/v1/common.proto). Newer members, which
 // point into a dictionary that traces do not have, are passed over like every unknown field.

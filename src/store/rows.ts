@@ -29,7 +29,7 @@ const CALL_COLUMNS: readonly Column<ToolCall>[] = [
   ['started_at', (call) => timeOrNull(call.startedAtMs)],
   ['ended_at', (call) => timeOrNull(call.endedAtMs)],
   ['offer', (call) => call.offer.kind],
-  ['schema', (call) => ('schema' in call.offer ? jsonText(call.offer.schema ?? null) : null)],
+  ['schema', (call) => ('schema' in call.offer ? schemaText(call.offer.schema ?? null) : null)],
   ['free_text', (call) => call.offer.kind === 'offered' && call.offer.freeText],
   ['provider_executed', (call) => call.providerExecuted],
 ];
@@ -120,7 +120,8 @@ export function verdictLine(graded: Graded): string {
 
 /** The partition of both rows, as the tables compute it: `YYYYMM` in UTC. */
 export function partitionOf(interaction: Interaction): string {
-  return new Date(interaction.startedAtMs).toISOString().slice(0, 7).replace('-', '');
+  const started = new Date(interaction.startedAtMs);
+  return String(100 * started.getUTCFullYear() + started.getUTCMonth() + 1).padStart(6, '0');
 }
 
 /** Why the store cannot hold an interaction's times, or null. The columns would wrap them around silently. */
@@ -254,6 +255,19 @@ function line<T>(columns: readonly Column<T>[], of: T): string {
 
 function jsonText(value: Json): string {
   return wellFormedText(value);
+}
+
+/** Texts of tool schemas, which all calls of an agent share. */
+const SCHEMA_TEXTS = new WeakMap<object, string>();
+
+function schemaText(schema: Json): string {
+  if (typeof schema !== 'object' || schema === null) return jsonText(schema);
+  let text = SCHEMA_TEXTS.get(schema);
+  if (text === undefined) {
+    text = jsonText(schema);
+    SCHEMA_TEXTS.set(schema, text);
+  }
+  return text;
 }
 
 /**

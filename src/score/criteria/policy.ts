@@ -31,6 +31,7 @@ export function violationsOf(
   expectation: Expectation | null,
   policy: ScoringPolicy,
 ): readonly Violation[] {
+  if (!policyIsConfigured(expectation, policy)) return [];
   const names = [...new Set(carriedOut(interaction).map((call) => (call.name === '' ? UNNAMED : call.name)))].sort();
   const { allow, deny } = policy.policy;
   const of = (rule: Violation['rule'], tools: readonly string[]) => tools.map((tool) => ({ tool, rule }));

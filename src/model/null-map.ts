@@ -1,4 +1,4 @@
-import type { Json } from '../model/json.js';
+import type { Json } from './json.js';
 
 /**
  * Objects whose prototype is an empty object without a prototype: a key `__proto__`, `constructor` or `toString` is
