@@ -2,6 +2,7 @@ import type { AgentSpan } from '../model/agent-span.js';
 import type { Interaction } from '../model/interaction.js';
 import type { Turn } from '../model/turn.js';
 import { coverageOf } from './coverage.js';
+import { findEarlierTurns } from './earlier-turns.js';
 import { expectationOf, groundTruthSpans } from './ground-truth.js';
 import {
   agentNameOf,
@@ -67,6 +68,7 @@ function readInteraction(turn: Turn): Interaction {
     outputTokens: tokensOfTurn(turn, models, 'outputTokens'),
     query: query.text,
     answer: answer.text,
+    earlierTurns: findEarlierTurns(root, models),
     interrupted: toolCalls.some((call) => call.pending) || (answer.text === null && spans.some(waits)),
     toolCalls,
     handoffs: found.handoffs,

@@ -1,16 +1,13 @@
 import type { Interaction, ToolCall } from '../model/interaction.js';
-import type { EarlierTurn, JudgedCall, JudgedOutcome, JudgeQuestions, JudgeRequest } from '../model/judge.js';
+import type { JudgedCall, JudgedOutcome, JudgeRequest, OpenQuestions } from '../model/judge.js';
+import { callIdOf } from '../model/judge.js';
 import { canonicalJson } from '../model/json.js';
 
 /** What the pipeline knows beside the interaction. */
 export interface RequestContext {
   readonly policy: string;
-  readonly earlier: readonly EarlierTurn[];
   readonly expectedAnswer: string | null;
-  readonly asked: Omit<JudgeQuestions, 'arguments'> & {
-    /** Positions of the calls that no rule decided. */
-    readonly arguments: readonly number[];
-  };
+  readonly asked: OpenQuestions;
 }
 
 /** The facts of an interaction as a request to the judge. */
@@ -18,18 +15,13 @@ export function judgeRequestOf(interaction: Interaction, context: RequestContext
   const { toolCalls } = interaction;
   return {
     policy: context.policy,
-    earlier: context.earlier,
+    earlier: interaction.earlierTurns,
     query: interaction.query,
     answer: interaction.answer,
     expectedAnswer: context.expectedAnswer,
     calls: toolCalls.map((call) => judgedCall(call, toolCalls)),
     asked: { ...context.asked, arguments: [...context.asked.arguments].sort((a, b) => a - b).map(callIdOf) },
   };
-}
-
-/** The id by which the judge knows the call at this position. */
-export function callIdOf(position: number): string {
-  return `call_${position}`;
 }
 
 function judgedCall(call: ToolCall, calls: readonly ToolCall[]): JudgedCall {

@@ -62,6 +62,12 @@ export type CoverageFlag =
   | 'decided_early'
   | 'split_by_silence';
 
+/** A turn of the same conversation that came before this one, as this one's own message history tells it. */
+export interface EarlierTurn {
+  readonly query: string | null;
+  readonly answer: string | null;
+}
+
 /** One user turn. Facts only, no judgement. */
 export interface Interaction {
   /** `traceId-rootSpanId`; the root may be a span that was never seen. */
@@ -91,6 +97,8 @@ export interface Interaction {
   readonly outputTokens: number | null;
   readonly query: string | null;
   readonly answer: string | null;
+  /** The last few, in order, their texts cut (see `findEarlierTurns`); empty when there are none, or none was captured. */
+  readonly earlierTurns: readonly EarlierTurn[];
   /** The run stopped to wait for a person. */
   readonly interrupted: boolean;
   readonly toolCalls: readonly ToolCall[];

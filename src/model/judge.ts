@@ -1,10 +1,10 @@
+import type { EarlierTurn } from './interaction.js';
 import type { Json } from './json.js';
 import type { AbstainReason, DecidedBy } from './score.js';
 
-/** A turn of the same conversation that ended before the judged one began. */
-export interface EarlierTurn {
-  readonly query: string | null;
-  readonly answer: string | null;
+/** The id by which the judge knows the call at a position. */
+export function callIdOf(position: number): string {
+  return `call_${position}`;
 }
 
 /** What a tool gave back. `unknown`: not captured, or the call never ended. */
@@ -15,7 +15,7 @@ export type JudgedOutcome =
 
 /** A tool call as the judge may be told of it. */
 export interface JudgedCall {
-  /** `call_<position>`. Recorded ids are no key: some frameworks repeat them, and they are the agent's text. */
+  /** `callIdOf` its position. Recorded ids are no key: some frameworks repeat them, and they are the agent's text. */
   readonly id: string;
   readonly name: string;
   /** JSON Schema of the arguments; absent when it was not recorded. */
@@ -37,6 +37,12 @@ export interface JudgeQuestions {
   readonly completion: boolean;
   /** Does the answer use the tools' results? Needs `answer`. */
   readonly utilization: boolean;
+}
+
+/** What the rules leave open of an interaction. */
+export interface OpenQuestions extends Omit<JudgeQuestions, 'arguments'> {
+  /** Positions of the calls that no rule decided. */
+  readonly arguments: readonly number[];
 }
 
 /** All that is asked about one interaction, with the facts that it takes. What may be shown beside what is the judge's business. */

@@ -32,6 +32,30 @@ export function answerRule(expected: string, labels: readonly (readonly string[]
   return null;
 }
 
+/**
+ * Does the answer say the expected text word by word, as its whole or as whole sentences of it? Letters' case, blanks and
+ * closing marks do not matter. It can only accept: other words may say the same.
+ */
+export function saysTheSame(answer: string, expected: string): boolean {
+  const wanted = plain(expected).replace(/[.!?]+$/, '');
+  const given = plain(answer);
+  if (wanted === '') return false;
+  for (let at = given.indexOf(wanted); at >= 0; at = given.indexOf(wanted, at + 1)) {
+    const before = given.slice(0, at).trimEnd();
+    const after = given.slice(at + wanted.length);
+    // Short ones only as the whole answer: "yes." stands in answers that go on to take it back.
+    if (before === '' && /^[.!?]*$/.test(after)) return true;
+    if (wanted.length >= MIN_SENTENCE && /(?:^|[.!?])$/.test(before) && /^(?:[.!?]|$)/.test(after)) return true;
+  }
+  return false;
+}
+
+const MIN_SENTENCE = 20;
+
+function plain(text: string): string {
+  return text.normalize('NFKC').toLowerCase().replace(/\s+/g, ' ').trim();
+}
+
 function same(a: string, b: string): boolean {
   return a.toLowerCase() === b.toLowerCase();
 }

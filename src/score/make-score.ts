@@ -1,11 +1,17 @@
 import type { Json } from '../model/json.js';
-import type { AbstainReason, Criterion, Score } from '../model/score.js';
+import type { AbstainReason, Criterion, DecidedBy, Score } from '../model/score.js';
 
 type Details = { readonly [key: string]: Json };
 
-/** A score that a rule decided. */
-export function decided(criterion: Criterion, value: number, passed: boolean, reason: string, details: Details): Score {
-  return { kind: 'scored', criterion, value, passed, decidedBy: 'rule', reason, details };
+export function decided(
+  criterion: Criterion,
+  value: number,
+  passed: boolean,
+  reason: string,
+  details: Details,
+  decidedBy: DecidedBy = 'rule',
+): Score {
+  return { kind: 'scored', criterion, value, passed, decidedBy, reason, details };
 }
 
 export function abstain(criterion: Criterion, abstained: AbstainReason, reason: string, details: Details = {}): Score {

@@ -37,6 +37,8 @@ export interface ScoringPolicy {
     readonly owners: Owners;
     /** Score of an interaction without calls; null: it abstains. */
     readonly noCalls: 1 | null;
+    /** A call of which the judge cannot tell. */
+    readonly undecidable: 'left_out' | 'correct';
   };
   readonly answer: {
     readonly threshold: number;
@@ -105,6 +107,7 @@ export function resolvePolicy(options: ScoringOptions = {}): ScoringPolicy {
       acceptByRules: options.arguments?.acceptByRules ?? judge === null,
       owners: options.arguments?.owners ?? 'all',
       noCalls: options.arguments?.noCalls ?? null,
+      undecidable: options.arguments?.undecidable ?? 'left_out',
     },
     answer: { threshold: options.answer?.threshold ?? 0.7, labels: (options.answer?.labels ?? []).map(sortedNames) },
     completion: { threshold: options.completion?.threshold ?? 0.7 },

@@ -57,6 +57,8 @@ const INTERACTION_COLUMNS: readonly Column<Interaction>[] = [
   ['output_tokens', (turn) => whole(turn.outputTokens)],
   ['query', (turn) => turn.query],
   ['answer', (turn) => turn.answer],
+  ['earlier_turns.query', (turn) => turn.earlierTurns.map((earlier) => earlier.query)],
+  ['earlier_turns.answer', (turn) => turn.earlierTurns.map((earlier) => earlier.answer)],
   ['interrupted', (turn) => turn.interrupted],
   ...nested('tool_calls', CALL_COLUMNS, (turn: Interaction) => turn.toolCalls),
   ['handoffs.from', (turn) => turn.handoffs.map((handoff) => handoff.from)],
@@ -162,6 +164,10 @@ export function interactionFromRow(row: Readonly<Record<string, unknown>>): Inte
     outputTokens: numberOrNull(row['output_tokens']),
     query: textOrNull(row['query']),
     answer: textOrNull(row['answer']),
+    earlierTurns: unnested(row, 'earlier_turns', 'query').map((earlier) => ({
+      query: textOrNull(earlier['query']),
+      answer: textOrNull(earlier['answer']),
+    })),
     interrupted: row['interrupted'] === true,
     toolCalls: unnested(row, 'tool_calls', 'position').map(callFromRow),
     handoffs: unnested(row, 'handoffs', 'from').map((handoff) => ({

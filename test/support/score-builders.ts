@@ -1,5 +1,6 @@
 import type { Interaction, ToolCall } from '../../src/model/interaction.js';
 import type { Criterion, Score, Verdict } from '../../src/model/score.js';
+import type { OpenCriterion } from '../../src/score/open-criterion.js';
 
 /** A call that was captured whole; its position is set by `interaction`. */
 export function call(name: string, changes: Partial<ToolCall> = {}): ToolCall {
@@ -48,6 +49,7 @@ export function interaction(toolCalls: readonly ToolCall[] = [], changes: Partia
     outputTokens: null,
     query: 'What is the weather in Lindholm?',
     answer: 'It is 14 degrees.',
+    earlierTurns: [],
     interrupted: false,
     toolCalls: toolCalls.map((one, position) => ({ ...one, position })),
     handoffs: [],
@@ -63,7 +65,7 @@ export function scoreOf(verdict: Verdict, criterion: Criterion): Score {
   return score;
 }
 
-/** Value of a scored criterion, or why it abstained. */
-export function outcome(score: Score): number | string {
-  return score.kind === 'scored' ? score.value : score.abstained;
+/** Value of a scored criterion, why it abstained, or `open`. */
+export function outcome(score: Score | OpenCriterion): number | string {
+  return score.kind === 'scored' ? score.value : score.kind === 'open' ? 'open' : score.abstained;
 }

@@ -147,6 +147,7 @@ export function plainInteraction(turn: Turn): Interaction {
     outputTokens: null,
     query: null,
     answer: namesOf(turn).join(' '),
+    earlierTurns: [],
     interrupted: false,
     toolCalls: [],
     handoffs: [],

@@ -1,13 +1,16 @@
 import type { Expectation, ExpectedCall } from '../../model/expectation.js';
 import type { Interaction, ToolCall } from '../../model/interaction.js';
 import { saysCut } from '../../model/json-text.js';
+import type { Judgement } from '../../model/judge.js';
 import type { Json } from '../../model/json.js';
-import type { Score } from '../../model/score.js';
+import type { DecidedBy, Score } from '../../model/score.js';
 import { comparisonOf, differingKeys } from '../argument-match.js';
 import type { MadeCall, ToolAssessment, ToolRules } from '../assess-tools.js';
 import { assessTools, withResultsUsed } from '../assess-tools.js';
 import { partialFlag, waitsForPerson } from '../coverage.js';
 import { abstain, brief, briefly, decided } from '../make-score.js';
+import type { OpenCriterion } from '../open-criterion.js';
+import { NOT_ASKED, withoutValue } from '../open-criterion.js';
 import type { ScoringPolicy } from '../policy.js';
 import { UNNAMED } from '../tool-correctness.js';
 import type { ResultUse } from '../utilization.js';
@@ -20,13 +23,18 @@ import { violationsOf } from './policy.js';
  * Details: `selection`, `parameters`, `sequence`, `utilization` (0..1, null: does not apply), `missing` and `extra`
  * (how many calls) with `missing_tools` and `extra_tools` (their names, as often as they occur), `mode`, and `matches` (per expected call: the position of the made
  * call, its similarity, the keys that differ). Where the ground truth does not say whether the results were used,
- * `result_uses` says what a rule can tell of each call (`ResultUse`); utilization is then 1 or does not apply.
+ * `result_uses` says what a rule can tell of each call (`ResultUse`). Where it finds no use the judge is asked; without a
+ * judge utilization is then 1 or does not apply.
  *
  * What was not captured is never wrong. An interaction recorded in part abstains, unless something forbidden was done;
  * one whose tool calls were not all captured abstains when calls are missing; so does one in which arguments that were
  * not captured decide the value.
  */
-export function scoreTools(interaction: Interaction, expectation: Expectation | null, policy: ScoringPolicy): Score {
+export function scoreTools(
+  interaction: Interaction,
+  expectation: Expectation | null,
+  policy: ScoringPolicy,
+): Score | OpenCriterion {
   if (!policy.enabled.tools) return abstain('tools', 'disabled', 'switched off');
   const expected = expectation?.tools;
   if (expected === undefined) {
@@ -42,7 +50,10 @@ export function scoreTools(interaction: Interaction, expectation: Expectation | 
   const rules: ToolRules = { ...policy.tools, mode, arguments: { ...policy.tools.arguments, match } };
   const stated = assessTools(made, expected, rules, expectation?.resultsUsed);
   const uses = stated.utilization === null ? usesOf(interaction, calls, policy) : [];
-  const assessment = uses.includes('used') ? withResultsUsed(stated, rules) : stated;
+  const used = uses.includes('used');
+  // Without a judge behind it the rule may not decide.
+  const byRule = policy.judge === null ? withResultsUsed : () => assessTools(made, expected, rules, true);
+  const assessment = used ? byRule(stated, rules) : stated;
   const differing = differingOf(assessment, made, expected, rules);
   const details = {
     ...detailsOf(assessment, calls, mode, differing),
@@ -70,10 +81,30 @@ export function scoreTools(interaction: Interaction, expectation: Expectation | 
   if (assessment.undecided && rules.weights.parameters > 0) {
     return abstain('tools', 'not_captured', 'the arguments of an expected call were not captured', details);
   }
-  if (assessment.overall === null) {
-    return abstain('tools', 'not_captured', 'no part that has a weight applies', details);
-  }
-  return decided('tools', assessment.overall, assessment.passed, reasonOf(assessment, calls, mode, differing), details);
+  const conclude = (final: ToolAssessment, decidedBy: DecidedBy = 'rule', word?: string): Score => {
+    const known = {
+      ...details,
+      utilization: final.utilization,
+      ...(word === undefined ? {} : { utilization_reason: word }),
+    };
+    if (final.overall === null) return abstain('tools', 'not_captured', 'no part that has a weight applies', known);
+    return decided('tools', final.overall, final.passed, reasonOf(final, calls, mode, differing), known, decidedBy);
+  };
+  if (!asksOfUse(interaction, calls, policy) || used || stated.utilization !== null) return conclude(assessment);
+  const settle = ({ utilization: word }: Judgement): Score => {
+    if (word === null || word.kind === 'failed') return withoutValue('tools', word ?? NOT_ASKED, details);
+    // What it cannot tell does not apply, as without a judge.
+    const final = word.kind === 'decided' ? assessTools(made, expected, rules, word.value === 'used') : stated;
+    return conclude(final, word.decidedBy, word.reason);
+  };
+  return { kind: 'open', criterion: 'tools', asks: { utilization: true }, details, settle };
+}
+
+/** Is there a judge who could tell whether the results were used: does the policy care, and is there anything to see? */
+function asksOfUse({ answer, coverage }: Interaction, calls: readonly ToolCall[], policy: ScoringPolicy): boolean {
+  if (policy.judge === null || policy.tools.weights.utilization === 0) return false;
+  if (answer === null || coverage.includes('answer_truncated') || saysCut(answer)) return false;
+  return calls.some((call) => call.failed || call.error !== null || call.resultStatus === 'captured');
 }
 
 /** By rule, where the ground truth does not say whether the results were used. */

@@ -4,7 +4,6 @@ import { call, interaction } from '../../support/score-builders.js';
 
 const context: RequestContext = {
   policy: 'p',
-  earlier: [],
   expectedAnswer: null,
   asked: { arguments: [1, 0], answer: false, completion: false, utilization: false },
 };

@@ -22,7 +22,7 @@ const weather = (args: ToolCall['arguments'], changes: Partial<ToolCall> = {}) =
 
 function run(of: Interaction, options: ScoringOptions = {}) {
   const score = scoreArguments(of, resolvePolicy(options));
-  return { outcome: outcome(score), reason: score.reason, details: score.details };
+  return { outcome: outcome(score), reason: score.kind === 'open' ? null : score.reason, details: score.details };
 }
 
 const ofCalls = (...calls: ToolCall[]) => run(interaction(calls));

@@ -17,7 +17,7 @@ function run(of: Interaction, expectation: Expectation | null, options: ScoringO
     outcome: outcome(score),
     passed: score.kind === 'scored' && score.passed,
     ...score.details,
-    reason: score.reason,
+    reason: score.kind === 'open' ? null : score.reason,
   };
 }
 
