@@ -208,9 +208,28 @@ const score = z
         acceptByRules: flag(
           'A call that no rule objects to is correct, although nobody judged its meaning. Default: true without a judge.',
         ).optional(),
+        noCalls: z
+          .literal(1)
+          .nullable()
+          .meta({ description: 'Score of an interaction without calls; null: the criterion says nothing of it.' })
+          .default(null),
+        undecidable: z
+          .enum(['left_out', 'correct'])
+          .meta({
+            description: 'A call of which the judge cannot tell: left out of the share, or correct as in DeepEval.',
+          })
+          .default('left_out'),
       })
       .prefault({}),
     answer: z.strictObject({ threshold: ratio('Least value that passes.').default(0.7) }).prefault({}),
+    completion: z
+      .strictObject({
+        enabled: flag('Ask the judge whether the answer did what the user asked; needs no ground truth.').default(
+          false,
+        ),
+        threshold: ratio('Least value that passes.').default(0.7),
+      })
+      .prefault({}),
     policy: z
       .strictObject({
         allow: names('The only tools that may be called; a trailing * matches any ending.').optional(),
@@ -222,6 +241,97 @@ const score = z
           .refine((calls) => calls !== 1, { message: 'must be 0 or >= 2' })
           .meta({ description: 'So many calls with equal name, arguments and outcome in a turn are a loop; 0: never.' })
           .default(6),
+      })
+      .prefault({}),
+  })
+  .prefault({});
+
+const judge = z
+  .strictObject({
+    model: text(
+      'Model that judges what rules cannot decide; absent: there is no judge, and nothing is sent.',
+    ).optional(),
+    baseUrl: z
+      .url({ protocol: /^https?$/ })
+      .meta({ description: 'Base URL of OpenAI’s API, or of another server with that API, up to `/v1`.' })
+      .default('https://api.openai.com/v1'),
+    apiKeyEnv: z
+      .string()
+      .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, { message: 'must be the name of an environment variable' })
+      .meta({
+        description: 'Name of the environment variable that holds the API key; the key itself stands nowhere else.',
+      })
+      .default('OPENAI_API_KEY'),
+    module: text('npm package with another chat model of LangChain; absent: OpenAI’s API is used.').optional(),
+    className: text('Name of its class, `ChatAnthropic` for example.').optional(),
+    settings: z
+      .record(z.string(), z.unknown())
+      .meta({ description: 'What else the class is made with; `model` and `temperature` are given to it anyway.' })
+      .default({}),
+    useStructuredOutput: flag(
+      'Ask for the answer by its schema; false: as JSON text, for servers that know no schema.',
+    ).default(true),
+    temperature: z
+      .number()
+      .min(0)
+      .max(2)
+      .nullable()
+      .meta({ description: 'Temperature of the model; null: not sent, for models that refuse it.' })
+      .default(0),
+    maxOutputTokens: count('Tokens of an answer at most; null: the server’s own limit.').nullable().default(null),
+    maxPromptTokens: count(
+      'Tokens of a question at most, estimated; what is longer is cut, with the cut marked.',
+    ).default(16_000),
+    maxCallsPerRequest: count('Tool calls that one question asks about at most.').default(20),
+    together: z
+      .enum(['known', 'turn'])
+      .meta({
+        description:
+          '`known`: calls are asked together that were made with the same results known, so that the judge never sees a result early. `turn`: all calls of a turn in one question, which costs less.',
+      })
+      .default('known'),
+    concurrency: count('Requests to the model at once.').default(8),
+    maxWaiting: count(
+      'Questions that wait for the judge; past it Kafka is paused and senders are told to wait.',
+    ).default(1_000),
+    requestsPerMinute: count('Requests to the model a minute; absent: no limit.').optional(),
+    tokensPerMinute: count('Tokens a minute, questions and answers together; absent: no limit.').optional(),
+    tokensPerDay: count(
+      'Tokens of this process a day (UTC); conversations past it are left out as `budget`. Absent: no limit.',
+    ).optional(),
+    timeoutMs: ms('For one answer of the model.').default(60_000),
+    deadlineMs: ms('For a question in all, waiting and retries included.').default(300_000),
+    holdMs: ms(
+      'An interaction that has waited so long is stored as `pending`, and again when the answer comes.',
+    ).default(60_000),
+    attempts: count('Answers asked for a question at most.').default(4),
+    backoffMs: ms('Longest pause before the first retry; it doubles with each.').default(1_000),
+    maxBackoffMs: ms('Longest pause before any retry, unless the server asks for more.').default(30_000),
+    breakerFailures: count('So many failures of the server in a row, and nothing is asked for a while.').default(10),
+    breakerOpenMs: ms('After that long one request tries again.').default(30_000),
+    cacheEntries: count('Answers kept in memory; all are kept in the store for 90 days.').default(10_000),
+    healEveryMs: z
+      .number()
+      .int()
+      .min(0)
+      .meta({
+        description:
+          'A worker looks so often for interactions of the last day that the judge had no word on, and asks again. 0: never. Milliseconds.',
+      })
+      .default(300_000),
+    sampling: z
+      .strictObject({
+        rate: ratio('Share of the conversations that are judged; the others are left out as `sampled_out`.').default(1),
+        salt: z.string().meta({ description: 'Another text draws another sample.' }).default(''),
+      })
+      .prefault({}),
+    redact: z
+      .strictObject({
+        keys: names(
+          'Members with these names are taken out of all that goes to the judge, in any case of letters.',
+        ).default([]),
+        patterns: names('What these regular expressions match is taken out of it.').default([]),
+        store: flag('Take the same out of what is stored.').default(false),
       })
       .prefault({}),
   })
@@ -317,6 +427,7 @@ export const configSchema = z.strictObject({
     })
     .prefault({}),
   score,
+  judge,
   estimate,
   store,
   telemetry,
@@ -608,8 +719,38 @@ function crossFaults(config: Config): ConfigFault[] {
       message: `must be <= assemble.orphanMs (${config.assemble.orphanMs}), got ${config.assemble.quietMs}`,
     });
   }
+  faults.push(...judgeFaults(config.judge));
   if (config.store.url === 'embedded' && config.store.cluster !== undefined) {
     faults.push({ path: 'store.cluster', message: 'needs a server: store.url is embedded' });
+  }
+  return faults;
+}
+
+function judgeFaults({
+  timeoutMs,
+  deadlineMs,
+  module,
+  className,
+  model,
+  concurrency,
+  maxWaiting,
+}: Config['judge']): ConfigFault[] {
+  const faults: ConfigFault[] = [];
+  if (timeoutMs >= deadlineMs) {
+    faults.push({ path: 'judge.timeoutMs', message: `must be < judge.deadlineMs (${deadlineMs}), got ${timeoutMs}` });
+  }
+  if (maxWaiting < concurrency) {
+    faults.push({
+      path: 'judge.maxWaiting',
+      message: `must be >= judge.concurrency (${concurrency}), got ${maxWaiting}`,
+    });
+  }
+  if ((module === undefined) !== (className === undefined)) {
+    const missing = module === undefined ? 'module' : 'className';
+    faults.push({ path: `judge.${missing}`, message: 'judge.module and judge.className go together' });
+  }
+  if (module !== undefined && model === undefined) {
+    faults.push({ path: 'judge.model', message: 'must be set, or there is no judge' });
   }
   return faults;
 }

@@ -64,7 +64,7 @@ export function gradeTraces(bodies: Iterable<Uint8Array | string>, options: Grad
   };
   const expectations = trackExpectations(buildExpectationIndex(truths.flatMap((truth) => truth.turns)));
   const rules = { assemble: { ...DEFAULT_ASSEMBLE_RULES, ...options.assemble }, policy };
-  const grader = createOfflineGrader(rules, { expectations, events });
+  const grader = createOfflineGrader(rules, { expectations, events, judging: null });
   for (const body of bodies) {
     const bytes = typeof body === 'string' ? Buffer.from(body) : body;
     const json = typeof body === 'string' || bytes[0] === OPEN_BRACE;

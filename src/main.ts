@@ -13,6 +13,17 @@ for (const name of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
 // A reader that left (`tracegrade score ... | head`) is no error of ours.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
 
+// They make LangChain print, or send to LangSmith, what the judge is told; that is nobody's who has not asked us for it.
+for (const name of [
+  'LANGCHAIN_VERBOSE',
+  'LANGCHAIN_TRACING',
+  'LANGCHAIN_TRACING_V2',
+  'LANGSMITH_TRACING',
+  'LANGSMITH_TRACING_V2',
+]) {
+  delete process.env[name];
+}
+
 const sink = (stream: NodeJS.WriteStream) => ({
   write: (text: string) => stream.write(text),
   isTTY: stream.isTTY === true,

@@ -6,6 +6,7 @@
  * their rows. A crash at any moment therefore re-reads what was not stored, and since rows are idempotent, what is
  * stored twice counts once. Offline (`createOfflineGrader`) there is no log and no waiting: everything that was read is decided.
  */
+import PQueue from 'p-queue';
 import {
   createAssembly,
   finish,
@@ -18,18 +19,17 @@ import {
 import { buildInteraction } from './assemble/interaction.js';
 import type { AssembleRules } from './assemble/rules.js';
 import { withoutShadowed } from './assemble/shadow.js';
+import { grade, type GradeDeps, type GradeEvents, type Judging } from './grade.js';
 import { interpret } from './interpret/interpret.js';
 import type { AgentSpan } from './model/agent-span.js';
 import type { Graded } from './model/graded.js';
 import type { Interaction } from './model/interaction.js';
 import type { Outcome } from './model/outcome.js';
 import type { Offset, ReceivedBatch } from './model/received.js';
-import type { Score, Verdict } from './model/score.js';
-import type { Span, TraceId } from './model/span.js';
+import { sameScores } from './model/score.js';
+import type { Span } from './model/span.js';
 import type { Turn } from './model/turn.js';
-import { effectiveExpectation, type ExpectationIndex, type ExpectationMatch } from './score/expectations.js';
-import { CRITERIA, policyHash, type ScoringPolicy } from './score/policy.js';
-import { score } from './score/score-interaction.js';
+import type { ScoringPolicy } from './score/policy.js';
 
 export interface PipelineRules {
   readonly assemble: AssembleRules;
@@ -39,28 +39,26 @@ export interface PipelineRules {
 export type SpanCounts = Step['counts'];
 
 /** What happens in the pipeline, one function an event. */
-export interface PipelineEvents {
+export interface PipelineEvents extends GradeEvents {
   spansCounted(counts: SpanCounts, openSpans: number): void;
-  /** `revised`: it was graded before, with less evidence. */
+  /** `revised`: it was graded before, with less evidence. With the judge's word, unless that takes too long. */
   interactionGraded(graded: Graded, revised: boolean): void;
-  /**
-   * A fault of ours. The interaction is kept with what can be said of it: nothing captured, or not scored. One trace
-   * that we cannot bear must not stop all others, nor come back with every restart.
-   */
-  gradingFailed(fault: {
-    readonly traceId: TraceId;
-    readonly stage: 'built' | 'scored';
-    readonly error: unknown;
-  }): void;
-  /** Ground truth on the spans that is cut or of another shape: nothing is graded against it. */
-  expectationUnreadable(interaction: Interaction, members: readonly string[]): void;
-  /** Several turns of the datasets with different ground truth fit; none was guessed. */
-  expectationAmbiguous(interaction: Interaction, match: Extract<ExpectationMatch, { kind: 'ambiguous' }>): void;
 }
 
-export interface PipelineDeps {
-  readonly expectations: ExpectationIndex;
+export interface PipelineJudging extends Judging {
+  /** An interaction that has waited for the judge so long is stored as `pending`, and again when the judge's word comes. */
+  readonly holdMs: number;
+  /** Calls `wake` once after `ms` of the wall clock; the result takes that back. */
+  readonly after: (ms: number, wake: () => void) => () => void;
+  /** The judge's word on an interaction that is stored as `pending`. */
+  readonly judgedLate: (graded: Graded) => void;
+  /** As `store`, for the verdict of such an interaction. */
+  readonly storeVerdict: (graded: Graded) => Promise<Outcome>;
+}
+
+export interface PipelineDeps extends GradeDeps {
   readonly events: PipelineEvents;
+  readonly judging: PipelineJudging | null;
   /**
    * `ok` when the store has the rows, `rejected` when it has refused them for good and said so in `rejections`,
    * `retryable` when it was closed before: what is not stored is not released. Pending while the store is away.
@@ -82,6 +80,10 @@ export interface Pipeline {
   readonly openSpans: number;
   /** Interactions whose rows the store has not acknowledged yet. */
   readonly unstored: number;
+  /** Interactions that the judge has not had its word on, stored as `pending` or not stored yet. */
+  readonly unjudged: number;
+  /** Resolves when the judge has had its word on all that is decided by now, and the store was told. */
+  whenJudged(): Promise<void>;
   /** Resolves when the store has answered for all that is decided by now. */
   whenStored(): Promise<void>;
 }
@@ -118,20 +120,21 @@ function unread(turn: Turn): Turn {
 }
 
 export function createPipeline(rules: PipelineRules, deps: PipelineDeps): Pipeline {
+  const { judging } = deps;
   const assembly = createAssembly();
   const assembling = assembleDeps(deps.events);
   const holds = createHolds(deps.release);
   /** Rows on their way, by interaction: do they need their spans no more? A revision may be beside its forerunner. */
   const unstored = new Map<string, Promise<boolean>>();
+  /** What the judge is asked, also behind rows that were stored without its word. */
+  const unjudged = new Set<Promise<unknown>>();
   let nextDueMs: number | null = null;
 
   function take(result: Step): void {
     nextDueMs = result.nextDueMs;
     for (const { interaction, revised } of result.decided) {
-      const graded = grade(interaction, undefined, rules.policy, deps);
-      deps.events.interactionGraded(graded, revised);
       const id = interaction.interactionId;
-      const stored = storeAfter(unstored.get(id), graded);
+      const stored = storedAfter(unstored.get(id), gradeAndStore(interaction, revised));
       unstored.set(id, stored);
       void stored.then((done) => {
         if (done && unstored.get(id) === stored) unstored.delete(id);
@@ -142,8 +145,46 @@ export function createPipeline(rules: PipelineRules, deps: PipelineDeps): Pipeli
     deps.events.spansCounted(result.counts, openSpans(assembly));
   }
 
-  async function storeAfter(before: Promise<boolean> | undefined, graded: Graded): Promise<boolean> {
-    const outcome = await deps.store(graded);
+  function gradeAndStore(interaction: Interaction, revised: boolean): Promise<Outcome> {
+    const { graded, judged } = grade(interaction, undefined, rules.policy, deps);
+    if (judged === null || judging === null) return store(graded, revised);
+    return storeJudged(graded, judged, revised, judging);
+  }
+
+  function store(graded: Graded, revised: boolean): Promise<Outcome> {
+    deps.events.interactionGraded(graded, revised);
+    return deps.store(graded);
+  }
+
+  /** Waits for the judge for a while. Rows need not come in order: which of them counts is for their versions to say. */
+  function storeJudged(
+    pending: Graded,
+    judged: Promise<Graded>,
+    revised: boolean,
+    { holdMs, after, judgedLate, storeVerdict }: PipelineJudging,
+  ): Promise<Outcome> {
+    return new Promise((resolve) => {
+      let held = true;
+      const letGo = after(holdMs, () => {
+        held = false;
+        resolve(store(pending, revised));
+      });
+      const told = judged.then((graded) => {
+        letGo();
+        unjudged.delete(told);
+        if (held) resolve(store(graded, revised));
+        else if (!sameScores(graded.verdict, pending.verdict)) {
+          judgedLate(graded);
+          // When the store has closed, the row that it has is left for the next rescoring.
+          void storeVerdict(graded);
+        }
+      });
+      unjudged.add(told);
+    });
+  }
+
+  async function storedAfter(before: Promise<boolean> | undefined, storing: Promise<Outcome>): Promise<boolean> {
+    const outcome = await storing;
     return outcome.status !== 'retryable' && (await (before ?? true));
   }
 
@@ -176,6 +217,12 @@ export function createPipeline(rules: PipelineRules, deps: PipelineDeps): Pipeli
     get unstored() {
       return unstored.size;
     },
+    get unjudged() {
+      return unjudged.size;
+    },
+    async whenJudged() {
+      await Promise.all(unjudged);
+    },
     async whenStored() {
       await Promise.all(unstored.values());
     },
@@ -201,50 +248,21 @@ function createHolds(release: (offsets: readonly Offset[]) => void) {
   };
 }
 
-function grade(
-  interaction: Interaction,
-  turn: number | undefined,
-  policy: ScoringPolicy,
-  deps: Pick<PipelineDeps, 'expectations' | 'events'>,
-): Graded {
-  try {
-    const match = deps.expectations.match(interaction, turn);
-    if (match.kind === 'ambiguous') deps.events.expectationAmbiguous(interaction, match);
-    const inFile = match.kind === 'matched' ? match.expectation : null;
-    const expectation = effectiveExpectation(interaction.expectation, inFile);
-    if (expectation?.unreadable !== undefined) {
-      deps.events.expectationUnreadable(interaction, expectation.unreadable);
-    }
-    return { interaction, verdict: score(interaction, expectation, policy) };
-  } catch (error) {
-    deps.events.gradingFailed({ traceId: interaction.traceId, stage: 'scored', error });
-    return { interaction, verdict: unscored(interaction, policy) };
-  }
-}
-
-function unscored({ interactionId }: Interaction, policy: ScoringPolicy): Verdict {
-  const criteria = CRITERIA.filter((criterion) => policy.enabled[criterion]);
-  const scores = criteria.map((criterion): Score => ({
-    kind: 'abstained',
-    criterion,
-    abstained: 'undecidable',
-    reason: 'a fault of Tracegrade; see its log',
-    details: {},
-  }));
-  const common = { interactionId, policy: policyHash(policy), neutral: false, leftOut: false };
-  return { ...common, label: 'unscored', outstanding: scores.length, scores };
-}
-
 /** Reads spans until there are no more, then decides all of them. */
 export interface OfflineGrader {
   receive(spans: readonly Span[]): void;
-  /** All interactions in order of start, each graded once, with its place in its conversation known. */
+  /**
+   * All interactions in order of start, each graded once, with its place in its conversation known. What the rules leave
+   * open is `pending`.
+   */
   finish(): readonly Graded[];
+  /** The same with the judge's word, which is waited for. At most `atOnce` are with the judge at a time. */
+  finishJudged(atOnce: number, progress: (judged: number, of: number) => void): Promise<readonly Graded[]>;
 }
 
 export function createOfflineGrader(
   rules: PipelineRules,
-  deps: Pick<PipelineDeps, 'expectations' | 'events'>,
+  deps: GradeDeps & { readonly events: PipelineEvents },
 ): OfflineGrader {
   const assembly = createAssembly();
   const assembling = assembleDeps(deps.events);
@@ -261,19 +279,38 @@ export function createOfflineGrader(
       const arrivals = spans.map((span) => ({ span: interpret(span), offset: null }));
       take(step(assembly, arrivals, 0, rules.assemble, assembling));
     },
-    finish() {
-      take(finish(assembly, rules.assemble, assembling));
-      const turns = new Map<string, number>();
-      return [...withoutShadowed([...decided.values()])].sort(byStart).map((interaction) => {
-        const conversation = JSON.stringify([interaction.assistantId, interaction.conversationId]);
-        const turn = turns.get(conversation) ?? 0;
-        turns.set(conversation, turn + 1);
-        const graded = grade(interaction, turn, rules.policy, deps);
+    finish: () =>
+      inOrder().map(([interaction, turn]) => {
+        const { graded } = grade(interaction, turn, rules.policy, { ...deps, judging: null });
         deps.events.interactionGraded(graded, false);
         return graded;
-      });
+      }),
+    async finishJudged(atOnce, progress) {
+      const all = inOrder();
+      let done = 0;
+      const queue = new PQueue({ concurrency: atOnce });
+      return queue.addAll(
+        all.map(([interaction, turn]) => async () => {
+          const { graded, judged } = grade(interaction, turn, rules.policy, deps);
+          const final = (await judged) ?? graded;
+          deps.events.interactionGraded(final, false);
+          progress((done += 1), all.length);
+          return final;
+        }),
+      );
     },
   };
+
+  function inOrder(): readonly (readonly [Interaction, number])[] {
+    take(finish(assembly, rules.assemble, assembling));
+    const turns = new Map<string, number>();
+    return [...withoutShadowed([...decided.values()])].sort(byStart).map((interaction) => {
+      const conversation = JSON.stringify([interaction.assistantId, interaction.conversationId]);
+      const turn = turns.get(conversation) ?? 0;
+      turns.set(conversation, turn + 1);
+      return [interaction, turn];
+    });
+  }
 }
 
 function byStart(a: Interaction, b: Interaction): number {

@@ -64,7 +64,8 @@ async function runDemo(options: DemoOptions, io: Io): Promise<ExitStatus> {
     io,
   );
   try {
-    const running = await runWorker(config, io);
+    // Nothing leaves the machine, whatever the configuration says of a judge.
+    const running = await runWorker({ ...config, judge: { ...config.judge, model: undefined } }, io);
     const { worker, rollup } = running;
     try {
       const sender = await startDemoSender(`http://127.0.0.1:${worker.port}/v1/traces`);

@@ -8,6 +8,7 @@ import { migrateCommand } from './migrate.js';
 import { packageVersion } from './package-version.js';
 import { queryCommand } from './query.js';
 import { rollupCommand } from './rollup.js';
+import { rescoreCommand } from './rescore.js';
 import { scoreCommand } from './score.js';
 import { startCommand } from './start.js';
 
@@ -28,6 +29,7 @@ Examples:
   tracegrade demo                              three sample agents, graded, in seconds
   tracegrade score traces/ --dataset truth.json
   tracegrade evaluate recorded.jsonl --k 3     Gaussia's batch metric, exact
+  tracegrade rescore --since 24h --dry-run     what the judge could say now
   tracegrade start                             receives OTLP on http://127.0.0.1:4318
   tracegrade query "SELECT * FROM verdicts_current LIMIT 10"
 
@@ -37,6 +39,7 @@ Exit status: 0 done, 1 a gate was missed, 2 wrong use or configuration, 3 some i
     startCommand,
     scoreCommand,
     evaluateCommand,
+    rescoreCommand,
     queryCommand,
     migrateCommand,
     rollupCommand,

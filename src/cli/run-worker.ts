@@ -12,6 +12,7 @@ import { WorkerStartError } from '../worker/start-error.js';
 import { startWorker, type Worker } from '../worker/worker.js';
 import { CommandError, ExitStatus } from './exit-status.js';
 import type { Io } from './io.js';
+import { judgeSettings, redactionOf } from './judge-settings.js';
 import { kafkaConnection, kafkaSource } from './kafka-settings.js';
 import { packageVersion } from './package-version.js';
 import { removeWorkerAddress, writeWorkerAddress } from './worker-address.js';
@@ -42,6 +43,7 @@ export async function runWorker(config: Config, io: Io, role: 'all' | 'worker' =
     }
   }
   const policy = scoringPolicy(config);
+  const judge = await judgeSettings(config, io);
   const { version, registry, events } = telemetry(config, io);
   const { expectations: paths, expectationsReloadMs: reloadMs } = config.score;
   const expectations = await watchedExpectations(paths, events);
@@ -67,6 +69,8 @@ export async function runWorker(config: Config, io: Io, role: 'all' | 'worker' =
         assemble: config.assemble,
         policy,
         expectations,
+        judge,
+        storeRedaction: config.judge.redact.store ? redactionOf(config) : null,
         ...(paths.length === 0 || reloadMs === 0
           ? {}
           : { watchExpectations: (reject) => expectations.watch(reloadMs, reject) }),

@@ -9,6 +9,8 @@ import { CommandError, ExitStatus } from './exit-status.js';
 import { gateKs, missedGates, parseGate } from './gates.js';
 import { interactionJson } from './interaction-json.js';
 import type { Io } from './io.js';
+import { createJudgeNotes } from './judge-notes.js';
+import { offlineJudge } from './judge-settings.js';
 import { loadConfig, type CommonOptions } from './load-config.js';
 import { createProgress } from './progress.js';
 import { loadExpectations, scoringPolicy } from './settings.js';
@@ -28,7 +30,8 @@ export const scoreCommand: RegisterCommand = (program, io, done) => {
     .summary('grade traces from files')
     .description(
       'Grades OTLP traces from files and prints one row an interaction: its verdict, each criterion, and why. ' +
-        'Every conversation counts as closed. Nothing is stored and nothing is sent anywhere.',
+        'Every conversation counts as closed. Nothing is stored, and nothing is sent anywhere but to the judge where one is ' +
+        'configured (judge.model), which is asked what rules cannot decide.',
     )
     .argument('<path...>', '.json, .jsonl or .pb files (also .gz), directories of them, or - for standard input')
     .option(
@@ -56,7 +59,12 @@ async function runScore(paths: readonly string[], options: ScoreOptions, io: Io)
   const datasets = [...config.score.expectations, ...options.dataset];
   const expectations = trackExpectations(await loadExpectations(datasets));
   const totals = createTotals();
-  const grader = createOfflineGrader({ assemble: config.assemble, policy }, { expectations, events: totals.events });
+  const judgeNotes = createJudgeNotes();
+  const judging = await offlineJudge(config, io, judgeNotes.on);
+  const grader = createOfflineGrader(
+    { assemble: config.assemble, policy },
+    { expectations, events: totals.events, judging },
+  );
   const progress = createProgress(io.stderr, io.nowMs);
 
   let unreadable = 0;
@@ -81,8 +89,12 @@ async function runScore(paths: readonly string[], options: ScoreOptions, io: Io)
     progress.update(`${totals.spans} spans read, ${item.file}`);
   }
   progress.update(`${totals.spans} spans read, grading`);
-  const graded = grader.finish();
+  const graded =
+    judging === null
+      ? grader.finish()
+      : await grader.finishJudged(judging.atOnce, (judged, of) => progress.update(`${judged} of ${of} judged`));
   progress.done();
+  if (io.stop.aborted) throw new CommandError('interrupted', ExitStatus.usage);
 
   const ks = [...new Set([...config.estimate.k, ...gateKs(gates)])].sort((a, b) => a - b);
   const reports = seriesReports(graded, { ...config.estimate, k: ks });
@@ -90,6 +102,7 @@ async function runScore(paths: readonly string[], options: ScoreOptions, io: Io)
   print({ graded, reports, truth, level: config.estimate.level }, options.format, io);
   if (skipped > 0) io.stderr.write(`note: ${skipped} JSON documents hold no traces\n`);
   if (truth !== null) for (const note of truthNotes(truth)) io.stderr.write(`note: ${note}\n`);
+  if (judging !== null) for (const note of judgeNotes.notes(judging.judge.stats())) io.stderr.write(`note: ${note}\n`);
   for (const note of totals.notes()) io.stderr.write(`note: ${note}\n`);
 
   const missed = missedGates(gates, graded, reports);

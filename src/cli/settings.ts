@@ -9,6 +9,7 @@ import { resolvePolicy, type ScoringPolicy } from '../score/policy.js';
 import type { Events } from '../telemetry/events.js';
 import { openDatasets, type WatchedDatasets } from '../watched-datasets.js';
 import { CommandError, ExitStatus } from './exit-status.js';
+import { judgePolicySettings } from './judge-settings.js';
 
 /** The scoring policy of the configuration. Throws a CommandError that lists every fault. */
 export function scoringPolicy(config: Config): ScoringPolicy {
@@ -20,7 +21,10 @@ export function scoringPolicy(config: Config): ScoringPolicy {
       tools: { threshold, weights, owners, utilizationByRule, arguments: { coerce } },
       arguments: { ...score.arguments, owners },
       answer: score.answer,
+      enabled: { completion: score.completion.enabled },
+      completion: { threshold: score.completion.threshold },
       policy: score.policy,
+      judge: judgePolicySettings(config),
     });
   } catch (error) {
     if (error instanceof RangeError) throw new CommandError(`score: ${error.message}`, ExitStatus.usage);

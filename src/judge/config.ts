@@ -8,7 +8,9 @@ export interface JudgeConfig {
   readonly plan: PlanRules;
   /** Requests to the model at once, >= 1. */
   readonly concurrency: number;
-  /** Questions under way or waiting, >= concurrency; one more is `pending` at once. */
+  /** From so many questions under way or waiting on the judge is `full`: no more should come for now. */
+  readonly fullAt: number;
+  /** Beyond so many, >= fullAt and >= concurrency, one more is `pending` at once. */
   readonly maxInFlight: number;
   /** null: no limit. */
   readonly requestsPerMinute: number | null;
@@ -37,7 +39,8 @@ export interface JudgeConfig {
 export const DEFAULT_JUDGE_CONFIG: JudgeConfig = {
   plan: { maxPromptTokens: 16_000, maxCallsPerRequest: 20, together: 'known' },
   concurrency: 8,
-  maxInFlight: 1_000,
+  fullAt: 1_000,
+  maxInFlight: 4_000, // what is assembled already may still come when the source is paused
   requestsPerMinute: null,
   tokensPerMinute: null,
   tokensPerDay: null,

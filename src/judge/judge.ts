@@ -97,6 +97,10 @@ export interface Judge {
   judge(request: JudgeRequest): Promise<Judgement>;
   /** The day's tokens are spent: ask this before looking at a conversation, since a question then ends as `budget`. */
   readonly budgetSpent: boolean;
+  /** Should nothing more come for now? */
+  readonly full: boolean;
+  /** Resolves as soon as it is not full. */
+  ready(): Promise<void>;
   stats(): JudgeStats;
   /** What is under way ends as `pending`, and what is asked from now on as well. */
   close(): void;
@@ -112,6 +116,8 @@ export function createJudge(config: JudgeConfig, deps: JudgeDeps): Judge {
   const tokens = new TokenMeter(config.tokensPerMinute, config.tokensPerDay);
   /** Of the questions that are being asked; each ends its own at the deadline, `close` ends all. */
   const open = new Set<AbortController>();
+  const waitingForRoom: (() => void)[] = [];
+  const isFull = () => underWay.size >= config.fullAt;
   let closed = false;
   const counts = startCounts();
   const queue = new PQueue({
@@ -168,6 +174,7 @@ export function createJudge(config: JudgeConfig, deps: JudgeDeps): Judge {
       return await asking;
     } finally {
       underWay.delete(key);
+      if (!isFull()) for (const wake of waitingForRoom.splice(0)) wake();
     }
   }
 
@@ -329,6 +336,10 @@ export function createJudge(config: JudgeConfig, deps: JudgeDeps): Judge {
     get budgetSpent() {
       return tokens.daySpent(deps.nowMs());
     },
+    get full() {
+      return isFull();
+    },
+    ready: () => (isFull() ? new Promise((resolve) => waitingForRoom.push(resolve)) : Promise.resolve()),
     stats: () => ({
       ...counts,
       troubles: { ...counts.troubles },

@@ -12,15 +12,16 @@ export type LeftOut = 'sampled_out' | 'budget';
 /** The closed list of reasons for which a criterion has no value. */
 export type AbstainReason = NotApplicable | Outstanding | LeftOut;
 
-const OUTSTANDING: ReadonlySet<string> = new Set<Outstanding>([
-  'judge_failed',
-  'judge_rejected',
-  'breaker_open',
-  'pending',
-  'undecidable',
-]);
+/** Outstanding for want of the judge's word: asked again, it may have one. */
+export const UNANSWERED: readonly Outstanding[] = ['judge_failed', 'judge_rejected', 'breaker_open', 'pending'];
+
+const OUTSTANDING: ReadonlySet<string> = new Set<Outstanding>([...UNANSWERED, 'undecidable']);
 
 const LEFT_OUT: ReadonlySet<string> = new Set<LeftOut>(['sampled_out', 'budget']);
+
+export function isUnanswered(reason: AbstainReason): boolean {
+  return (UNANSWERED as readonly AbstainReason[]).includes(reason);
+}
 
 export function isOutstanding(reason: AbstainReason): reason is Outstanding {
   return OUTSTANDING.has(reason);
@@ -73,4 +74,11 @@ export interface Verdict {
   /** How many criteria are outstanding. */
   readonly outstanding: number;
   readonly scores: readonly Score[];
+}
+
+/** Do two verdicts hold the same values and the same reasons for having none? */
+export function sameScores(a: Verdict, b: Verdict): boolean {
+  const said = ({ scores }: Verdict) =>
+    scores.map((score) => [score.criterion, score.kind === 'scored' ? score.value : score.abstained]);
+  return JSON.stringify(said(a)) === JSON.stringify(said(b));
 }

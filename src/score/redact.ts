@@ -1,3 +1,5 @@
+import type { Expectation } from '../model/expectation.js';
+import type { Interaction } from '../model/interaction.js';
 import type { JudgedCall, JudgedOutcome, JudgeRequest } from '../model/judge.js';
 import type { Json } from '../model/json.js';
 import { isJsonObject } from '../model/json.js';
@@ -13,6 +15,8 @@ export interface RedactionRules {
 export interface Redaction {
   /** The same with every secret replaced by `[REDACTED]`. */
   readonly request: (request: JudgeRequest) => JudgeRequest;
+  /** Of all that was said, called and returned; ids and names stay. */
+  readonly interaction: (interaction: Interaction) => Interaction;
   readonly value: (value: Json) => Json;
   /** As `value`, also inside of text that is a JSON object or list. */
   readonly text: (text: string) => string;
@@ -80,6 +84,19 @@ function redactionOf(secret: ReadonlySet<string>, patterns: readonly RegExp[]): 
   return {
     text,
     value,
+    interaction: (interaction) => ({
+      ...interaction,
+      query: maybe(interaction.query),
+      answer: maybe(interaction.answer),
+      earlierTurns: interaction.earlierTurns.map((turn) => ({ query: maybe(turn.query), answer: maybe(turn.answer) })),
+      toolCalls: interaction.toolCalls.map((call) => ({
+        ...call,
+        arguments: value(call.arguments),
+        result: value(call.result),
+        error: maybe(call.error),
+      })),
+      expectation: interaction.expectation === null ? null : (value(interaction.expectation as Json) as Expectation),
+    }),
     request: (request) => ({
       ...request,
       earlier: request.earlier.map((turn) => ({ query: maybe(turn.query), answer: maybe(turn.answer) })),

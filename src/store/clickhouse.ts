@@ -9,6 +9,8 @@ import type { QueryOptions, QueryOutcome } from './query.js';
 import { runQuery } from './query.js';
 import type { RollupStore, RollupStoreDeps } from './rollup-store.js';
 import { createRollupStore } from './rollup-store.js';
+import type { JudgeAnswersEvents, StoredJudgeAnswers } from './judge-answers.js';
+import { createJudgeAnswers } from './judge-answers.js';
 import type { StoreWriter, WriterDeps, WriterRules } from './writer.js';
 import { createWriter, DEFAULT_WRITER_RULES } from './writer.js';
 
@@ -47,6 +49,8 @@ export interface Store {
   recordHeartbeats(beats: readonly Heartbeat[]): Promise<void>;
   /** What the rollup reads and writes. */
   rollup(deps: RollupStoreDeps): RollupStore;
+  /** What the judge answered, for a policy; close it before the store. */
+  judgeAnswers(policy: string, on: JudgeAnswersEvents): StoredJudgeAnswers;
   query(sql: string, options?: Partial<QueryOptions>): Promise<QueryOutcome>;
   /** Rows of our own SELECT, tables named with `{db}.`: `SELECT * FROM {db}.interactions_current`. */
   rows(sql: string, params?: Readonly<Record<string, unknown>>): Promise<Readonly<Record<string, unknown>>[]>;
@@ -102,6 +106,24 @@ export async function openStore(config: StoreConfig, deps: EngineDeps): Promise<
       );
     },
     rollup: (rollupDeps) => createRollupStore(engine, rollupDeps),
+    judgeAnswers: (policy, on) =>
+      createJudgeAnswers({
+        select: (keys) =>
+          rows(
+            'SELECT key, argMax(answer, at) AS answer FROM {db}.judge_answers WHERE key IN {keys:Array(String)} GROUP BY key',
+            {
+              keys,
+            },
+          ),
+        insert: (answers) =>
+          engine.insert(
+            'judge_answers',
+            ['key', 'policy', 'answer'],
+            answers.map(({ key, answer }) => JSON.stringify([key, policy, answer.toWellFormed()])),
+            randomUUID(),
+          ),
+        on,
+      }),
     query: (sql, options) => runQuery(engine, sql, options),
     rows,
     ping: () => engine.ping(),

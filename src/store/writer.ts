@@ -80,6 +80,8 @@ export interface StoreWriter {
    * and `rejections` says why; `retryable` = the writer closed first. Writing the same twice is harmless.
    */
   write(graded: Graded): Promise<Outcome>;
+  /** Stores the verdict alone: the interaction is stored already. Answers as `write`, behind what was written before. */
+  writeVerdict(graded: Graded): Promise<Outcome>;
   /** Stores rejections when it can; nothing waits for them. */
   reject(records: readonly RejectionRecord[]): void;
   /** Sends what waits without waiting for more. */
@@ -97,7 +99,8 @@ export interface StoreWriter {
 
 interface Entry {
   readonly interactionId: string;
-  readonly interaction: string;
+  /** null: it is stored already. */
+  readonly interaction: string | null;
   readonly verdict: string;
   readonly partition: string;
   readonly chars: number;
@@ -160,8 +163,16 @@ export function createWriter(deps: WriterDeps, rules: WriterRules = DEFAULT_WRIT
   async function storeBatch(batch: readonly Entry[]): Promise<Entry[]> {
     const heldBack: Entry[] = [];
     for (const part of splitByPartition(batch, (entry) => entry.partition, rules.partitionsPerInsert)) {
-      const facts = await sendApart('interactions', INTERACTION_COLUMN_NAMES, part, (entry) => entry.interaction);
-      const verdicts = await sendApart('verdicts', VERDICT_COLUMN_NAMES, facts.stored, (entry) => entry.verdict);
+      const whole = part.filter((entry) => entry.interaction !== null);
+      const facts = await sendApart(
+        'interactions',
+        INTERACTION_COLUMN_NAMES,
+        whole,
+        (entry) => entry.interaction ?? '',
+      );
+      const lost = new Set([...facts.heldBack, ...facts.refused.map(({ row }) => row)]);
+      const judged = part.filter((entry) => !lost.has(entry));
+      const verdicts = await sendApart('verdicts', VERDICT_COLUMN_NAMES, judged, (entry) => entry.verdict);
       heldBack.push(...facts.heldBack, ...verdicts.heldBack);
       // The reason is in the store before the caller lets go of the row.
       await refuse('interactions', facts.refused);
@@ -296,28 +307,30 @@ export function createWriter(deps: WriterDeps, rules: WriterRules = DEFAULT_WRIT
     return taken;
   }
 
+  function write(graded: Graded, table: 'interactions' | 'verdicts'): Promise<Outcome> {
+    if (closing) return Promise.resolve({ status: 'retryable', cause: new DeliveryEndedError('the writer is closed') });
+    const lines = linesOf(graded, table);
+    if ('fault' in lines) {
+      const cause = new Error(lines.fault);
+      reject([refusal(lines.fault)]);
+      deps.on?.rowRejected?.({ table, error: cause });
+      return Promise.resolve({ status: 'rejected', cause });
+    }
+    return new Promise((resolve) => {
+      const { interactionId } = graded.interaction;
+      const chars = (lines.interaction?.length ?? 0) + lines.verdict.length;
+      const entry = { ...lines, interactionId, partition: partitionOf(graded.interaction), chars, answer: resolve };
+      open.add(entry);
+      openChars += chars;
+      queue.push(entry);
+      queueChars += chars;
+      wake();
+    });
+  }
+
   return {
-    write(graded) {
-      if (closing)
-        return Promise.resolve({ status: 'retryable', cause: new DeliveryEndedError('the writer is closed') });
-      const lines = linesOf(graded);
-      if ('fault' in lines) {
-        const cause = new Error(lines.fault);
-        reject([refusal(lines.fault)]);
-        deps.on?.rowRejected?.({ table: 'interactions', error: cause });
-        return Promise.resolve({ status: 'rejected', cause });
-      }
-      return new Promise((resolve) => {
-        const { interactionId } = graded.interaction;
-        const chars = lines.interaction.length + lines.verdict.length;
-        const entry = { ...lines, interactionId, partition: partitionOf(graded.interaction), chars, answer: resolve };
-        open.add(entry);
-        openChars += chars;
-        queue.push(entry);
-        queueChars += chars;
-        wake();
-      });
-    },
+    write: (graded) => write(graded, 'interactions'),
+    writeVerdict: (graded) => write(graded, 'verdicts'),
     reject,
     flush,
     get full() {
@@ -359,11 +372,13 @@ export function createWriter(deps: WriterDeps, rules: WriterRules = DEFAULT_WRIT
 /** Written as they come, so that a row is written once however often it is sent, and its size is known. */
 function linesOf(
   graded: Graded,
-): { readonly interaction: string; readonly verdict: string } | { readonly fault: string } {
+  table: 'interactions' | 'verdicts',
+): { readonly interaction: string | null; readonly verdict: string } | { readonly fault: string } {
   const fault = timeFault(graded.interaction);
   if (fault !== null) return { fault };
   try {
-    return { interaction: interactionLine(graded.interaction), verdict: verdictLine(graded) };
+    const interaction = table === 'interactions' ? interactionLine(graded.interaction) : null;
+    return { interaction, verdict: verdictLine(graded) };
   } catch (error) {
     // JSON nested deeper than the stack, or longer than a string can be.
     const got = error instanceof RangeError ? error.message : 'an error';

@@ -118,6 +118,22 @@ export interface Events {
   /** `revised`: it was decided before, with less evidence. */
   interactionDecided(event: { verdict: Verdict; revised: boolean }): void;
 
+  /** The judge's model answered; `rejected` says why the answer cannot be used, and quotes nothing. */
+  readonly modelAnswered: (answer: { readonly durationMs: number; readonly rejected: string | null }) => void;
+  /** It did not. `kind` is one of a small set, the message ours. */
+  readonly modelFailed: (trouble: { readonly kind: string; readonly message: string }, durationMs: number) => void;
+  readonly breakerMoved: (state: 'closed' | 'open' | 'half_open') => void;
+  /** The store's cache of answers could not be read or written; the question is, or will be, asked again. */
+  readonly cacheFailed: (error: unknown) => void;
+  /** A fault of ours; what was asked is outstanding. */
+  readonly judgeFaulted: (error: unknown) => void;
+  /** `modelCalls`: answers of the model that an interaction took; none when a cache knew all. */
+  readonly interactionJudged: (event: { readonly modelCalls: number }) => void;
+  /** A verdict that was stored without the judge's word has it now. */
+  readonly verdictHealed: () => void;
+  /** The store did not answer when it was asked for verdicts without the judge's word; it is asked again later. */
+  readonly healingFailed: (error: unknown) => void;
+
   batchStored(event: { table: StoreTable; rows: number; ms: number }): void;
   batchRetried(event: { table: StoreTable; rows: number; attempt: number; error: unknown }): void;
   /** The store refuses the row for good; it is lost but for its entry in `rejections`. */
@@ -318,6 +334,44 @@ export function createEvents({ logger, registry, nowMs }: EventsDeps): Events {
         'interaction decided',
       );
     },
+
+    modelAnswered({ durationMs, rejected }) {
+      count.judgeRequests.inc({ outcome: rejected === null ? 'answered' : 'rejected' });
+      count.judgeSeconds.observe(durationMs / 1_000);
+      if (rejected === null) logger.debug({ event: 'modelAnswered', durationMs }, 'the judge answered');
+      else sometimes('warn', 'answerRejected', '', { reason: rejected }, 'an answer of the judge cannot be used');
+    },
+    modelFailed({ kind, message }, durationMs) {
+      count.judgeRequests.inc({ outcome: kind });
+      const fields = { kind, durationMs, detail: safeText(message) };
+      // Until a person acts every request fails.
+      const level = kind === 'auth' ? 'error' : 'warn';
+      sometimes(level, 'modelFailed', kind, fields, 'the judge gave no answer');
+    },
+    breakerMoved(state) {
+      if (state === 'open') count.judgeBreaks.inc();
+      const text =
+        state === 'open'
+          ? 'the judge failed too often; it is not asked for a while, and what it should say is outstanding'
+          : 'the judge is asked again';
+      logger[state === 'open' ? 'warn' : 'info']({ event: 'breakerMoved', state }, text);
+    },
+    cacheFailed: (error) =>
+      sometimes('warn', 'cacheFailed', '', { error: safeError(error) }, "the judge's answers in the store: no answer"),
+    judgeFaulted(error) {
+      count.judgeFaults.inc();
+      sometimes('error', 'judgeFaulted', '', { error: safeError(error) }, 'judging failed by a fault of ours');
+    },
+    interactionJudged: ({ modelCalls }) => count.judgeCalls.observe(modelCalls),
+    verdictHealed: () => count.verdictsHealed.inc(),
+    healingFailed: (error) =>
+      sometimes(
+        'warn',
+        'healingFailed',
+        '',
+        { error: safeError(error) },
+        'verdicts without the judge’s word: not found',
+      ),
 
     batchStored({ table, rows, ms }) {
       count.storeBatches.inc({ table });

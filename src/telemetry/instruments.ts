@@ -29,6 +29,7 @@ const REJECTION_REASONS: Readonly<Record<RejectionReason, true>> = {
 };
 const VERDICTS: readonly VerdictLabel[] = ['correct', 'incorrect', 'unscored'];
 const CRITERIA: readonly Criterion[] = ['tools', 'arguments', 'answer', 'completion', 'policy'];
+const JUDGE_SECONDS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 const STORE_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
 /** The metrics behind the events. What can be known in advance starts at 0, so that rates see the first occurrence. */
@@ -52,6 +53,24 @@ export function createInstruments(registry: Registry) {
     interactions: counter('interactions', 'Interactions decided, by verdict; revisions apart.', ['verdict']),
     revisions: counter('interaction_revisions', 'Interactions decided again, with more evidence.'),
     scores: counter('scores', 'Scores by criterion: passed, failed, or why there is none.', ['criterion', 'outcome']),
+    judgeRequests: counter('judge_requests', 'Requests to the judge’s model: answered, rejected, or its trouble.', [
+      'outcome',
+    ]),
+    judgeSeconds: new Histogram({
+      name: 'tracegrade_judge_request_seconds',
+      help: 'Time to an answer of the judge’s model.',
+      buckets: JUDGE_SECONDS,
+      registers,
+    }),
+    judgeCalls: new Histogram({
+      name: 'tracegrade_judge_calls_per_interaction',
+      help: 'Answers of the judge’s model that an interaction took; 0: a cache knew all.',
+      buckets: [0, 1, 2, 3, 5, 10],
+      registers,
+    }),
+    judgeBreaks: counter('judge_breaks', 'Times that the judge failed too often and was not asked for a while.'),
+    judgeFaults: counter('judge_faults', 'Interactions that were not judged by a fault of ours.'),
+    verdictsHealed: counter('verdicts_healed', 'Verdicts stored without the judge’s word and stored again with it.'),
     storeBatches: counter('store_batches', 'Batches written.', ['table']),
     storeRows: counter('store_rows', 'Rows written.', ['table']),
     storeRetries: counter('store_retries', 'Writes that will be tried again.', ['table']),

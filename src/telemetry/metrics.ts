@@ -1,4 +1,4 @@
-import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
 
 export type { Registry } from 'prom-client';
 
@@ -83,6 +83,66 @@ export function exposeKafkaLag(
       for (const { topic, partition, lag } of read()) if (lag !== null) this.set({ topic, partition }, lag);
     },
   });
+}
+
+/** What a judge counts by itself. */
+export interface JudgeReading {
+  readonly questions: number;
+  readonly cacheHits: number;
+  readonly shared: number;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly abstained: Readonly<Record<string, number>>;
+  readonly inFlight: number;
+  readonly breaker: 'closed' | 'open' | 'half_open';
+  readonly tokensToday: number;
+}
+
+/** Once per registry. */
+export function exposeJudge(registry: Registry, read: () => JudgeReading): void {
+  const registers = [registry];
+  const counter = (
+    name: string,
+    help: string,
+    values: (reading: JudgeReading) => Readonly<Record<string, number>>,
+    label?: string,
+  ) =>
+    new Counter({
+      name: `tracegrade_judge_${name}_total`,
+      help,
+      labelNames: label === undefined ? [] : [label],
+      registers,
+      collect(this: Counter) {
+        this.reset();
+        for (const [key, value] of Object.entries(values(read()))) {
+          this.inc(label === undefined ? {} : { [label]: key }, value);
+        }
+      },
+    });
+  const gauge = (name: string, help: string, value: (reading: JudgeReading) => number) =>
+    new Gauge({
+      name: `tracegrade_judge_${name}`,
+      help,
+      registers,
+      collect(this: Gauge) {
+        this.set(value(read()));
+      },
+    });
+  counter('questions', 'Questions to the judge, whoever answered them.', ({ questions }) => ({ questions }));
+  counter('cache_hits', 'Questions that a cache answered.', ({ cacheHits }) => ({ cacheHits }));
+  counter('shared', 'Questions that were being asked already.', ({ shared }) => ({ shared }));
+  counter(
+    'tokens',
+    'Tokens as the model’s server counts them.',
+    ({ inputTokens: input, outputTokens: output }) => ({ input, output }),
+    'direction',
+  );
+  counter('abstentions', 'Parts that the judge had no word on, by reason.', ({ abstained }) => abstained, 'reason');
+  gauge('in_flight', 'Questions under way or waiting.', ({ inFlight }) => inFlight);
+  gauge('available_ratio', '1 while the judge is asked, 0 while it failed too often.', ({ breaker }) =>
+    breaker === 'open' ? 0 : 1,
+  );
+  gauge('tokens_today', 'Tokens spent since midnight UTC.', ({ tokensToday }) => tokensToday);
 }
 
 /** Adds a gauge for each reading that is given. Once per registry. */

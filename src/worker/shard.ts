@@ -15,6 +15,9 @@ export interface Shard {
   takeAheadRecords(): number;
   readonly openSpans: number;
   readonly unstored: number;
+  /** See `Pipeline`. */
+  readonly unjudged: number;
+  whenJudged(): Promise<void>;
   /** Takes one entry of the log. `receivedAtMs`: when it was received. */
   receive(entry: { readonly offset: Offset; readonly receivedAtMs: number; readonly spans: readonly Span[] }): void;
   /** There was nothing more to read when the wall clock stood at `wallMs`. */
@@ -32,15 +35,16 @@ export interface ShardDeps {
   readonly rules: PipelineRules;
   readonly expectations: PipelineDeps['expectations'];
   readonly events: PipelineDeps['events'];
+  readonly judging: PipelineDeps['judging'];
   readonly store: (graded: Graded) => Promise<Outcome>;
   /** The wall clock. */
   readonly nowMs: () => number;
 }
 
 export function createShard(source: string, deps: ShardDeps, release: PipelineDeps['release']): Shard {
-  const { rules, expectations, events, store } = deps;
+  const { rules, expectations, events, judging, store } = deps;
   const clock = createStreamClock();
-  const pipeline = createPipeline(rules, { expectations, events, store, release });
+  const pipeline = createPipeline(rules, { expectations, events, judging, store, release });
   let aheadRecords = 0;
   return {
     source,
@@ -58,6 +62,10 @@ export function createShard(source: string, deps: ShardDeps, release: PipelineDe
     get unstored() {
       return pipeline.unstored;
     },
+    get unjudged() {
+      return pipeline.unjudged;
+    },
+    whenJudged: () => pipeline.whenJudged(),
     receive({ offset, receivedAtMs, spans }) {
       pipeline.receive({ offset, receivedAtMs, spans }, clock.see(receivedAtMs, deps.nowMs()));
     },

@@ -20,6 +20,7 @@ import { startOtlpHttp, type OtlpEntry, type OtlpHttpConfig, type OtlpHttpServer
 import { openSpool, type Spool, type SpoolConfig } from '../receive/spool-lmdb.js';
 import { turnName } from '../score/datasets.js';
 import type { ExpectationIndex } from '../score/expectations.js';
+import type { Redaction } from '../score/redact.js';
 import { policyHash, policySettings, type ScoringPolicy } from '../score/policy.js';
 import { openStore, type Heartbeat, type Store } from '../store/clickhouse.js';
 import { ownerOf, type StoreConfig } from '../store/engine.js';
@@ -28,8 +29,10 @@ import { isEngineError } from '../store/retry.js';
 import type { StoreWriter, WriterRules } from '../store/writer.js';
 import type { DropReason } from '../telemetry/instruments.js';
 import type { Events } from '../telemetry/events.js';
-import { exposeKafkaLag, exposeReadings, type Registry } from '../telemetry/metrics.js';
+import { exposeJudge, exposeKafkaLag, exposeReadings, type Registry } from '../telemetry/metrics.js';
+import { Healer } from './healer.js';
 import { KafkaLog, type KafkaLogConfig } from './kafka-log.js';
+import { openStoredJudge, type JudgeSettings, type StoredJudge } from './live-judge.js';
 import { queryRoute } from './query-route.js';
 import type { Shard, ShardDeps } from './shard.js';
 import { SpoolLog } from './spool-log.js';
@@ -50,6 +53,10 @@ export interface WorkerSettings {
   readonly assemble: AssembleRules;
   readonly policy: ScoringPolicy;
   readonly expectations: ExpectationIndex;
+  /** null exactly when the policy has no judge. */
+  readonly judge: JudgeSettings | null;
+  /** Taken out of what is stored; null: nothing. */
+  readonly storeRedaction: Redaction | null;
   /** Begins to keep `expectations` up to date, and gives what ends it. */
   readonly watchExpectations?: (reject: (rejection: Rejection) => void) => () => void;
 }
@@ -81,6 +88,8 @@ const HEARTBEAT_MS = 10_000;
 const HEARTBEAT_STALLED_MS = 30_000;
 const REQUEST_DEADLINE_MS = 10_000;
 const DRAIN_MS = 20_000;
+/** Of these, the judge may take so much to answer what it was asked. */
+const JUDGE_DRAIN_MS = 5_000;
 const RETRY_AFTER_MS = 1_000;
 const STORE_RETRY_MS = 1_000;
 
@@ -119,6 +128,8 @@ class RunningWorker implements Worker {
   private phase: Phase = 'starting';
   private readonly writer: StoreWriter;
   private readonly spool: SpoolLog | null;
+  private readonly judge: StoredJudge | null;
+  private readonly healer: Healer | null;
   private kafka: KafkaLog | null = null;
   private server: OtlpHttpServer | undefined;
   private unwatch: (() => void) | undefined;
@@ -145,10 +156,7 @@ class RunningWorker implements Worker {
       {
         nowMs: () => deps.nowMs(),
         chance: () => deps.random(),
-        after: (ms, wake) => {
-          const timer = setTimeout(wake, ms);
-          return () => clearTimeout(timer);
-        },
+        after,
         on: {
           ...events,
           batchStored: (event) => {
@@ -159,6 +167,8 @@ class RunningWorker implements Worker {
       },
       settings.writer,
     );
+    this.judge = this.openJudge();
+    this.healer = this.openHealer();
     this.spool = spool === null ? null : new SpoolLog(spool, { ...this.shardDeps(), on: events, reject: this.reject });
     exposeReadings(deps.registry, {
       openSpans: () => this.openSpans,
@@ -169,6 +179,8 @@ class RunningWorker implements Worker {
       queuedRows: () => this.writer.waiting,
       streamLagMs: () => this.streamLagMs(),
     });
+    const { judge } = this;
+    if (judge !== null) exposeJudge(deps.registry, () => judge.judge.stats());
     if (settings.kafka !== null) exposeKafkaLag(deps.registry, () => this.kafka?.lag ?? []);
   }
 
@@ -195,9 +207,56 @@ class RunningWorker implements Worker {
       rules: { assemble, policy },
       expectations,
       events: this.pipelineEvents(),
-      store: (graded: Graded) => this.writer.write(graded),
+      judging: this.judging(),
+      store: (graded: Graded) => this.writer.write(this.shown(graded)),
       nowMs: this.deps.nowMs,
     };
+  }
+
+  private openJudge(): StoredJudge | null {
+    const { judge, policy } = this.settings;
+    if (judge === null) return null;
+    const { events: on, nowMs, random } = this.deps;
+    return openStoredJudge(judge, { store: this.store, policy: policyHash(policy), nowMs, random, on });
+  }
+
+  private openHealer(): Healer | null {
+    const { judge, settings } = this;
+    if (judge === null || settings.judge === null) return null;
+    const { events, nowMs, random } = this.deps;
+    const quiet = { expectationUnreadable: () => undefined, expectationAmbiguous: () => undefined };
+    return new Healer(settings.judge.healEveryMs, settings.policy, {
+      expectations: settings.expectations,
+      events: { ...this.pipelineEvents(), ...quiet },
+      judging: judge,
+      judge: judge.judge,
+      store: this.store,
+      nowMs,
+      random,
+      storeVerdict: (graded) => this.writer.writeVerdict(graded),
+      verdictHealed: () => events.verdictHealed(),
+      healingFailed: (error) => events.healingFailed(error),
+    });
+  }
+
+  private judging(): ShardDeps['judging'] {
+    const { judge, settings } = this;
+    if (judge === null || settings.judge === null) return null;
+    return {
+      ...judge,
+      holdMs: settings.judge.holdMs,
+      after,
+      judgedLate: () => this.deps.events.verdictHealed(),
+      storeVerdict: (graded) => this.writer.writeVerdict(this.shown(graded)),
+    };
+  }
+
+  /** As it may be stored. */
+  private shown(graded: Graded): Graded {
+    const { storeRedaction } = this.settings;
+    return storeRedaction === null
+      ? graded
+      : { ...graded, interaction: storeRedaction.interaction(graded.interaction) };
   }
 
   private pipelineEvents(): PipelineEvents {
@@ -205,6 +264,7 @@ class RunningWorker implements Worker {
     return {
       spansCounted: (counts) => this.count(counts),
       interactionGraded: ({ verdict }, revised) => events.interactionDecided({ verdict, revised }),
+      interactionJudged: (event) => events.interactionJudged(event),
       gradingFailed: ({ traceId, stage, error }) => {
         const name = error instanceof Error ? error.name : 'unknown';
         const detail = `trace ${traceId}: a fault of ours while it was ${stage}: ${name}`;
@@ -295,13 +355,20 @@ class RunningWorker implements Worker {
         on: deps.events,
         random: deps.random,
         reject: this.reject,
-        full: () => writer.full || !writer.available,
+        full: () => writer.full || !writer.available || this.judgeFull,
       });
     }
     this.tick();
-    await this.spool?.catchUp(() => writer.ready());
+    await this.spool?.catchUp(async () => {
+      await writer.ready();
+      await this.judge?.judge.ready();
+    });
     // A cast, because the compiler does not see that stop() may have changed it meanwhile.
     if ((this.phase as Phase) === 'catching up') this.phase = 'live';
+  }
+
+  private get judgeFull(): boolean {
+    return this.judge?.judge.full ?? false;
   }
 
   private append(entry: OtlpEntry): Promise<Outcome> {
@@ -317,7 +384,9 @@ class RunningWorker implements Worker {
           ? 'this worker is stopping'
           : this.writer.full
             ? 'the store takes rows too slowly'
-            : null;
+            : this.judgeFull
+              ? 'the judge answers too slowly'
+              : null;
     return reason === null
       ? { status: 'ok' }
       : { status: 'retryable', afterMs: RETRY_AFTER_MS, cause: new Error(reason) };
@@ -358,13 +427,14 @@ class RunningWorker implements Worker {
       if (records > 0) events.clockSkewSeen({ aheadMs: 60_000, records });
     }
     this.beat();
+    if (this.phase === 'live' && !held) this.healer?.tick();
     if (this.isIdle()) for (const wake of this.idleWaiters.splice(0)) wake();
     this.timer = setTimeout(() => this.tick(), TICK_MS);
   }
 
   private isIdle(): boolean {
     if (this.phase !== 'live' || this.kafka?.drained === false) return false;
-    return this.shards.every((shard) => shard.openSpans === 0 && shard.unstored === 0);
+    return this.shards.every((shard) => shard.openSpans === 0 && shard.unstored === 0 && shard.unjudged === 0);
   }
 
   private beat(): void {
@@ -396,8 +466,14 @@ class RunningWorker implements Worker {
         source: shard.source,
         atMs: nowMs,
         streamTimeMs: shard.nowMs,
-        details: { openSpans: shard.openSpans, queuedRows: this.writer.waiting },
+        details: { openSpans: shard.openSpans, queuedRows: this.writer.waiting, ...this.judgeHealth() },
       }));
+  }
+
+  private judgeHealth(): { readonly [key: string]: string | number } {
+    if (this.judge === null) return {};
+    const { breaker, inFlight } = this.judge.judge.stats();
+    return { judge: breaker, judgeInFlight: inFlight };
   }
 
   heartbeat(): Promise<void> {
@@ -413,6 +489,25 @@ class RunningWorker implements Worker {
     return new Promise((wake) => this.idleWaiters.push(wake));
   }
 
+  /** Gives the judge a while for what it was asked; what it has not answered then is stored as `pending`. */
+  private async endJudging(): Promise<void> {
+    const { judge } = this;
+    if (judge === null) return;
+    const healed = this.healer?.stop();
+    const end = after(JUDGE_DRAIN_MS, () => judge.judge.close());
+    await Promise.all(this.shards.map((shard) => shard.whenJudged()));
+    end();
+    // Answers that wait are written before the store closes, unless it does not answer.
+    const closed = Promise.all([judge.close(), healed]);
+    await new Promise<void>((resolve) => {
+      const late = after(JUDGE_DRAIN_MS, resolve);
+      void closed.then(() => {
+        late();
+        resolve();
+      });
+    });
+  }
+
   async stop(): Promise<void> {
     if (this.phase === 'draining') return;
     const startedMs = this.deps.nowMs();
@@ -426,6 +521,7 @@ class RunningWorker implements Worker {
     await this.starting;
     clearTimeout(this.timer);
 
+    await this.endJudging();
     const stored = Promise.all(this.shards.map((shard) => shard.whenStored()));
     await this.writer.close({ drainMs: DRAIN_MS });
     await stored;
@@ -435,4 +531,9 @@ class RunningWorker implements Worker {
     await this.store.close();
     this.deps.events.drainFinished({ ms: this.deps.nowMs() - startedMs, openSpans });
   }
+}
+
+function after(ms: number, wake: () => void): () => void {
+  const timer = setTimeout(wake, ms);
+  return () => clearTimeout(timer);
 }

@@ -70,6 +70,7 @@ async function run(requests: readonly Request[], folder: string): Promise<Outcom
     { assemble: DEFAULT_ASSEMBLE_RULES, policy: resolvePolicy({}) },
     {
       expectations: buildExpectationIndex([]),
+      judging: null,
       events: {
         spansCounted({ arrived, assembled, ...dropped }, open) {
           spans.arrived += arrived;

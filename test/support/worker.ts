@@ -36,6 +36,8 @@ export async function runningWorker(
       assemble: { ...DEFAULT_ASSEMBLE_RULES, quietMs: 50, lateMs: 50, ...assemble },
       policy: resolvePolicy({}),
       expectations: buildExpectationIndex([]),
+      judge: null,
+      storeRedaction: null,
       ...settings,
     },
     { ...telemetry, nowMs: () => Date.now(), random: () => 0.5, isAlive: (pid) => ENGINE_DEPS.isAlive(pid) },

@@ -54,6 +54,7 @@ function harness(outcome: () => Promise<Outcome> = () => Promise.resolve({ statu
   const pipeline = createPipeline(RULES, {
     expectations: buildExpectationIndex([]),
     events,
+    judging: null,
     store(graded) {
       stored.push(graded);
       return outcome();
@@ -208,7 +209,7 @@ test('matches the turns of a conversation by their place in it when it grades of
     expectationUnreadable: () => {},
     expectationAmbiguous: () => {},
   };
-  const grader = createOfflineGrader(RULES, { expectations: buildExpectationIndex(turns), events });
+  const grader = createOfflineGrader(RULES, { expectations: buildExpectationIndex(turns), events, judging: null });
 
   // The later turn arrives first.
   grader.receive(spans(agent(2, 'And there?', 60_000)));

@@ -284,6 +284,7 @@ test('edited ground truth decides the next interaction, under the same policy an
     {
       expectations: datasets,
       events,
+      judging: null,
       store(graded) {
         stored.push(graded);
         return Promise.resolve({ status: 'ok' });
