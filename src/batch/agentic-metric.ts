@@ -163,6 +163,8 @@ export interface AgenticSummary {
     /** Answers without a score, by reason. */
     readonly abstained: Readonly<Partial<Record<AbstainReason, number>>>;
   };
+  /** Argument correctness of the turns that have one. */
+  readonly arguments: { readonly scored: number; readonly mean: number | null };
   readonly tools: {
     readonly scored: number;
     readonly correct: number;

@@ -10,6 +10,7 @@ import type { AgenticMetric, AgenticSummary, ConversationsAsTrials, Dataset } fr
 import type { AnswerJudge } from './answer.js';
 import type { Compat, GradedTurn, TurnRules } from './grade-turn.js';
 import { gradeTurn } from './grade-turn.js';
+import type { TurnJudge } from './turn-judge.js';
 import type { ConversationInput } from './read-turns.js';
 import { readLoosely, readStrictly } from './read-turns.js';
 import { createTotals } from './totals.js';
@@ -32,6 +33,10 @@ export interface AgenticOptions {
   readonly compat?: 'gaussia' | 'deepeval' | null;
   /** Decides answers that no rule can decide; without one they abstain. */
   readonly judge?: AnswerJudge;
+  /** A judge of whole turns, arguments of calls included; goes before `judge`. */
+  readonly turnJudge?: TurnJudge;
+  /** Conversations that `run` has under way at once, for a judge that answers several at a time. Default 1. */
+  readonly atOnce?: number;
   /**
    * Told of every dataset that is left out, with the places of its faults. Without it the first one throws a
    * DatasetError.
@@ -72,6 +77,7 @@ const REMEMBERED_IDS = 250_000;
  */
 export function createAgentic(options: AgenticOptions): Agentic {
   const rules = resolve(options);
+  const { atOnce = 1 } = options;
   const { k, mode, compat } = rules;
   const read = compat === 'gaussia' ? readLoosely : readStrictly;
   const totals = createTotals(mode);
@@ -95,30 +101,50 @@ export function createAgentic(options: AgenticOptions): Agentic {
     return { place, problem: `session_id was given before, at ${before}; a conversation counts once` };
   }
 
-  async function evaluate(dataset: unknown, place: string): Promise<AgenticMetric | null> {
+  type Evaluated = { readonly metric: AgenticMetric; readonly turns: readonly GradedTurn[] };
+
+  async function evaluated(dataset: unknown, place: string): Promise<Evaluated | null> {
     const input = read(dataset, place);
     if (input.faults.length > 0) return leaveOut(input.faults);
     const twice = repeated(input, place === '' ? `conversation ${totals.seen + 1}` : place);
     if (twice !== null) return leaveOut([twice]);
     const turns: GradedTurn[] = [];
-    for (const turn of input.turns) {
+    for (const [i, turn] of input.turns.entries()) {
       try {
-        turns.push(await gradeTurn(turn, rules));
+        turns.push(await gradeTurn(turn, input.turns.slice(0, i), rules));
       } catch (error) {
         if (error instanceof RangeError) return leaveOut([{ place: turn.place, problem: error.message }]);
         throw error;
       }
     }
-    const metric = metricOf(input, turns, rules);
-    totals.add(metric, turns);
-    return metric;
+    return { metric: metricOf(input, turns, rules), turns };
+  }
+
+  /** Counted in order, so that the sums are the same however many were under way. */
+  function counted(found: Evaluated | null): AgenticMetric | null {
+    if (found === null) return null;
+    totals.add(found.metric, found.turns);
+    return found.metric;
   }
 
   return {
-    evaluate: (dataset, place = '') => evaluate(dataset, place),
+    evaluate: async (dataset, place = '') => counted(await evaluated(dataset, place)),
     async *run(items) {
+      const underWay: Promise<Evaluated | null>[] = [];
       for await (const item of items) {
-        const metric = 'fault' in item ? leaveOut([item.fault]) : await evaluate(item.dataset, item.place);
+        const running =
+          'fault' in item
+            ? Promise.resolve(item.fault).then((fault) => leaveOut([fault]))
+            : evaluated(item.dataset, item.place);
+        // Told where its turn comes; until then nobody waits for it.
+        running.catch(() => undefined);
+        underWay.push(running);
+        if (underWay.length < atOnce) continue;
+        const metric = counted((await underWay.shift()) ?? null);
+        if (metric !== null) yield metric;
+      }
+      for (const last of underWay) {
+        const metric = counted(await last);
         if (metric !== null) yield metric;
       }
     },
@@ -134,7 +160,7 @@ interface Rules extends TurnRules {
 }
 
 function resolve(options: AgenticOptions): Rules {
-  const { k, threshold = 0.7, toolThreshold = 1, toolWeights = EQUAL_WEIGHTS, judge } = options;
+  const { k, threshold = 0.7, toolThreshold = 1, toolWeights = EQUAL_WEIGHTS, judge, turnJudge } = options;
   const compat: Compat = options.compat ?? null;
   const gaussia = compat === 'gaussia';
   const faults: string[] = [];
@@ -153,6 +179,7 @@ function resolve(options: AgenticOptions): Rules {
     compat,
     mode: gaussia ? asGaussia(mode) : mode,
     ...(judge === undefined ? {} : { judge }),
+    ...(turnJudge === undefined ? {} : { turnJudge }),
   };
 }
 

@@ -9,15 +9,23 @@ export interface JudgeQuestion {
   readonly expected: string;
 }
 
+/** 0..1; null when it cannot say; or why there is no value. */
+export type AnswerWord = number | null | { readonly abstained: AbstainReason; readonly reason: string };
+
 /**
- * How right the answer is, 0..1; null when it cannot say. A throw, null and a value outside the range leave the turn
- * unscored: a judge's failure is never an agent's.
+ * How right the answer is. A throw, null and a value outside the range leave the turn unscored: a judge's failure is
+ * never an agent's.
  */
-export type AnswerJudge = (question: JudgeQuestion) => Promise<number | null>;
+export type AnswerJudge = (question: JudgeQuestion) => Promise<AnswerWord>;
 
 export type AnswerScore =
   | { readonly value: number; readonly decidedBy: 'rule' | 'judge'; readonly reason: string }
   | { readonly value: null; readonly abstained: AbstainReason; readonly reason: string };
+
+/** Only a judge can decide the answer. */
+export function needsJudge({ answer, expectation }: TurnInput): boolean {
+  return expectation.answer !== undefined && answer !== null && answerRule(expectation.answer, []) === null;
+}
 
 /** Scores an answer: by a rule that can decide both ways, else by the judge, else it abstains. */
 export async function scoreAnswer(turn: TurnInput, judge: AnswerJudge | undefined): Promise<AnswerScore> {
@@ -39,6 +47,7 @@ export async function scoreAnswer(turn: TurnInput, judge: AnswerJudge | undefine
     return abstain('judge_failed', 'the judge failed');
   }
   if (value === null || value === undefined) return abstain('judge_failed', 'the judge gave nothing');
+  if (isAbstention(value)) return abstain(value.abstained, value.reason);
   if (typeof value !== 'number' || !(value >= 0 && value <= 1)) {
     return abstain('judge_rejected', `the judge must give a number from 0 to 1, got ${describe(value)}`);
   }
@@ -58,9 +67,13 @@ export async function scoreAnswerAsGaussia(turn: TurnInput, judge: AnswerJudge |
   } catch {
     // A wrong answer, as well.
   }
-  const number = Number(value ?? 0);
+  const number = isAbstention(value) ? 0 : Number(value ?? 0);
   const kept = Number.isFinite(number) ? number : 0;
   return { value: kept, decidedBy: 'judge', reason: `the judge gave ${kept}` };
+}
+
+function isAbstention(value: unknown): value is Exclude<AnswerWord, number | null> {
+  return typeof value === 'object' && value !== null && 'abstained' in value;
 }
 
 function abstain(abstained: AbstainReason, reason: string): AnswerScore {

@@ -6,8 +6,10 @@ import { checkScope } from '../score/scope.js';
 import { toolCorrectness } from '../score/tool-correctness.js';
 import type { InteractionResult, InteractionVerdict, ToolCorrectnessScore } from './agentic-metric.js';
 import type { AnswerJudge } from './answer.js';
-import { scoreAnswer, scoreAnswerAsGaussia } from './answer.js';
+import { needsJudge, scoreAnswer, scoreAnswerAsGaussia } from './answer.js';
 import type { TurnInput } from './read-turns.js';
+import type { TurnJudge } from './turn-judge.js';
+import { askTurnJudge } from './turn-judge.js';
 
 /** Whose figures are to be met; null: ours. */
 export type Compat = 'gaussia' | 'deepeval' | null;
@@ -19,6 +21,8 @@ export interface TurnRules {
   readonly toolWeights: ToolWeights;
   readonly compat: Compat;
   readonly judge?: AnswerJudge;
+  /** Goes before `judge`. */
+  readonly turnJudge?: TurnJudge;
 }
 
 export interface GradedTurn {
@@ -31,13 +35,20 @@ export interface GradedTurn {
 }
 
 /**
- * Judges one turn. It is incorrect when its answer, its tools or its scope is; else unscored when its answer should have
+ * Judges one turn, `earlier` being those before it in its conversation. It is incorrect when its answer, its tools or its scope is; else unscored when its answer should have
  * been decided and was not; else neutral when there was no ground truth; else correct. As Gaussia: the answer alone
  * decides.
  */
-export async function gradeTurn(turn: TurnInput, rules: TurnRules): Promise<GradedTurn> {
+export async function gradeTurn(turn: TurnInput, earlier: readonly TurnInput[], rules: TurnRules): Promise<GradedTurn> {
   const gaussia = rules.compat === 'gaussia';
-  const answer = await (gaussia ? scoreAnswerAsGaussia : scoreAnswer)(turn, rules.judge);
+  const deepEval = rules.compat === 'deepeval';
+  const asked = { answer: gaussia || needsJudge(turn), arguments: !gaussia };
+  const word =
+    rules.turnJudge === undefined
+      ? null
+      : await askTurnJudge(turn, earlier, asked, deepEval ? 'correct' : 'left_out', rules.turnJudge);
+  const judge: AnswerJudge | undefined = word === null ? rules.judge : () => Promise.resolve(word.answer);
+  const answer = await (gaussia ? scoreAnswerAsGaussia : scoreAnswer)(turn, judge);
   const tools = gaussia ? toolsAsGaussia(turn, rules) : toolsOf(turn, rules);
   const forbidden = gaussia ? [] : forbiddenIn(turn.calls, turn.expectation);
   const answerIsRight =
@@ -65,7 +76,7 @@ export async function gradeTurn(turn: TurnInput, rules: TurnRules): Promise<Grad
       abstained: answer.value === null ? answer.abstained : null,
       reason: verdict === 'neutral' ? 'nobody said what is expected' : reasons.join('; '),
       // Data sets hold no schemas, so no rule can object to a call; DeepEval counts none as all.
-      argument_correctness: rules.compat === 'deepeval' && turn.calls.length === 0 ? 1 : null,
+      argument_correctness: deepEval && turn.calls.length === 0 ? 1 : (word?.argumentCorrectness ?? null),
     },
     answer: answer.value,
     tools,

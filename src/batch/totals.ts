@@ -22,6 +22,7 @@ export function createTotals(mode: StatisticalMode): Totals {
   const abstained = new Map<AbstainReason, number>();
   const counts = { trials: 0, correct: 0, outstanding: 0, outstandingIncorrect: 0 };
   const answers = { scored: 0, sum: 0 };
+  const args = { scored: 0, sum: 0 };
   const tools = { scored: 0, correct: 0, sum: 0, scoped: 0, violations: 0 };
   let assistantId: string | null = null;
 
@@ -32,6 +33,10 @@ export function createTotals(mode: StatisticalMode): Totals {
     if (answer !== null) {
       answers.scored += 1;
       answers.sum += answer;
+    }
+    if (result.argument_correctness !== null) {
+      args.scored += 1;
+      args.sum += result.argument_correctness;
     }
     if (score === null) return;
     if (score.scope_violation !== null) tools.scoped += 1;
@@ -106,6 +111,7 @@ export function createTotals(mode: StatisticalMode): Totals {
       conversations: { ...conversations },
       interactions: { ...interactions },
       answers: { scored: answers.scored, mean: mean(answers), abstained: Object.fromEntries(abstained) },
+      arguments: { scored: args.scored, mean: mean(args) },
       tools: {
         scored: tools.scored,
         correct: tools.correct,

@@ -97,11 +97,12 @@ function rowOf(metric: AgenticMetric): string[] {
 
 /** What the whole data set says, a line a fact. */
 export function summaryLines(summary: AgenticSummary): string[] {
-  const { conversations, interactions, answers, tools, conversations_as_trials: trials } = summary;
+  const { conversations, interactions, answers, arguments: args, tools, conversations_as_trials: trials } = summary;
   const lines = [
     `conversations  ${conversations.total}: ${conversations.correct} fully correct, ${conversations.incorrect} incorrect, ${conversations.unscored} unscored`,
     `interactions   ${interactions.total}: ${interactions.correct} correct, ${interactions.incorrect} incorrect, ${interactions.unscored} unscored, ${interactions.neutral} without ground truth`,
     `answers        ${answers.scored} scored, mean ${shown(answers.mean)}`,
+    ...(args.scored === 0 ? [] : [`arguments      ${args.scored} scored, mean ${shown(args.mean)}`]),
     `tools          ${tools.scored} scored, ${tools.correct} correct, mean ${shown(tools.mean)}`,
   ];
   return [...lines, ...trialLines(trials)];

@@ -1,3 +1,4 @@
+import type { Command } from 'commander';
 import { Option } from 'commander';
 import type { AgenticSummary } from '../batch/agentic-metric.js';
 import { createAgentic, type Agentic } from '../batch/agentic.js';
@@ -6,7 +7,14 @@ import type { BetaPrior } from '../model/estimate.js';
 import type { ToolWeights } from '../score/assess-tools.js';
 import { streamDatasetFile } from '../score/dataset-files.js';
 import type { DatasetFault } from '../score/datasets.js';
-import { collect, type RegisterCommand } from './command.js';
+import type { Config } from '../config.js';
+import { policyHash } from '../score/policy.js';
+import type { JudgeRequest } from '../model/judge.js';
+import { collect, withCommonOptions, type RegisterCommand } from './command.js';
+import { createJudgeNotes } from './judge-notes.js';
+import { offlineJudge, type OfflineJudge } from './judge-settings.js';
+import { loadConfig, type CommonOptions } from './load-config.js';
+import { scoringPolicy } from './settings.js';
 import { createReport, EVALUATE_FORMATS, summaryLines, type EvaluateFormat } from './evaluate-report.js';
 import { CommandError, ExitStatus } from './exit-status.js';
 import { missedBy, parseGate, type Figure, type Gate } from './gates.js';
@@ -15,7 +23,7 @@ import type { GateResult } from './junit.js';
 import { openOutput } from './output-file.js';
 import { createProgress } from './progress.js';
 
-interface EvaluateOptions {
+interface EvaluateOptions extends CommonOptions {
   readonly k: string;
   readonly mode?: 'bayesian' | 'frequentist';
   readonly ciLevel?: string;
@@ -30,13 +38,14 @@ interface EvaluateOptions {
 }
 
 export const evaluateCommand: RegisterCommand = (program, io, done) => {
-  program
+  const command: Command = program
     .command('evaluate')
     .summary("Gaussia's batch metric over recorded conversations")
     .description(
       'Evaluates conversations that were recorded in Gaussia’s JSON: the answers and tool calls of each turn against the ' +
         'ground truth beside them, pass@K and pass^K of each conversation’s turns, and of the conversations as trials. ' +
-        'Answers that only a judge could compare stay unscored. Nothing is stored and nothing is sent anywhere.',
+        'Answers that no rule can compare go to the judge, and the arguments of calls with them, where one is configured ' +
+        '(judge.model); else they stay unscored, and nothing is sent anywhere. Nothing is stored.',
     )
     .argument('<dataset...>', '.json: one dataset or a list of them; .jsonl: one a line, read as a stream')
     .requiredOption('--k <number>', 'the K of pass@K and pass^K')
@@ -75,13 +84,17 @@ export const evaluateCommand: RegisterCommand = (program, io, done) => {
       [],
     )
     .action(async (paths: readonly string[], options: EvaluateOptions) => done(await runEvaluate(paths, options, io)));
+  withCommonOptions(command);
 };
 
 // A file whose every line is wrong in the same way needs no more to be understood.
 const MOST_FAULTS = 100;
 
 async function runEvaluate(paths: readonly string[], options: EvaluateOptions, io: Io): Promise<ExitStatus> {
-  const gates = options.failUnder.map(parseEvaluateGate);
+  const config = await loadConfig(options, io);
+  const judgeNotes = createJudgeNotes();
+  const judging = await offlineJudge(config, io, judgeNotes.on);
+  const gates = options.failUnder.map((text) => parseEvaluateGate(text, judging !== null));
   const progress = createProgress(io.stderr, io.nowMs);
   let faultCount = 0;
   const onFaults = (faults: readonly DatasetFault[]) => {
@@ -92,7 +105,7 @@ async function runEvaluate(paths: readonly string[], options: EvaluateOptions, i
       io.stderr.write(`tracegrade: ${place}: ${problem}\n`);
     }
   };
-  const agentic = create(options, onFaults);
+  const agentic = create(options, onFaults, judging, config);
   const report = createReport(options.format);
   const output = await openOutput(options.output, io.stdout);
   let summary: AgenticSummary;
@@ -125,6 +138,7 @@ async function runEvaluate(paths: readonly string[], options: EvaluateOptions, i
   if (options.format !== 'table' || options.output !== undefined) {
     for (const line of summaryLines(summary)) io.stderr.write(`${line}\n`);
   }
+  if (judging !== null) for (const note of judgeNotes.notes(judging.judge.stats())) io.stderr.write(`note: ${note}\n`);
   for (const note of notes(summary)) io.stderr.write(`note: ${note}\n`);
   const missed = results.flatMap((result) => (result.missed === null ? [] : [result.missed]));
   for (const line of missed) io.stderr.write(`tracegrade: gate missed: ${line}\n`);
@@ -132,7 +146,12 @@ async function runEvaluate(paths: readonly string[], options: EvaluateOptions, i
   return missed.length > 0 ? ExitStatus.gateMissed : ExitStatus.done;
 }
 
-function create(options: EvaluateOptions, onFaults: (faults: readonly DatasetFault[]) => void): Agentic {
+function create(
+  options: EvaluateOptions,
+  onFaults: (faults: readonly DatasetFault[]) => void,
+  judging: OfflineJudge | null,
+  config: Config,
+): Agentic {
   const { threshold, toolThreshold, toolWeights, compat } = options;
   const mode = statisticalMode(options);
   try {
@@ -143,12 +162,18 @@ function create(options: EvaluateOptions, onFaults: (faults: readonly DatasetFau
       ...(toolWeights === undefined ? {} : { toolWeights: weightsOf(toolWeights) }),
       ...(mode === undefined ? {} : { statisticalMode: mode }),
       ...(compat === undefined ? {} : { compat }),
+      ...(judging === null ? {} : judgeOptions(judging, config)),
       onFaults,
     });
   } catch (error) {
     if (error instanceof RangeError) throw new CommandError(error.message, ExitStatus.usage);
     throw error;
   }
+}
+
+function judgeOptions({ judge, atOnce }: OfflineJudge, config: Config) {
+  const policy = policyHash(scoringPolicy(config));
+  return { turnJudge: { policy, judge: (request: JudgeRequest) => judge.judge(request) }, atOnce };
 }
 
 function statisticalMode({ mode, ciLevel, prior, compat }: EvaluateOptions): StatisticalMode | undefined {
@@ -208,23 +233,24 @@ function weightsOf(text: string): ToolWeights {
   return Object.fromEntries(entries) as unknown as ToolWeights;
 }
 
-function parseEvaluateGate(text: string): Gate {
+function parseEvaluateGate(text: string, hasJudge: boolean): Gate {
   const gate = parseGate(text);
-  if (gate.name !== 'arguments' && gate.name !== 'completion') return gate;
-  throw new CommandError(
-    `--fail-under ${text}: needs a judge or schemas, and a data set has neither`,
-    ExitStatus.usage,
-  );
+  if (gate.name === 'completion') {
+    throw new CommandError(`--fail-under ${text}: completion is not part of this metric`, ExitStatus.usage);
+  }
+  if (gate.name !== 'arguments' || hasJudge) return gate;
+  throw new CommandError(`--fail-under ${text}: needs a judge, and none is configured (judge.model)`, ExitStatus.usage);
 }
 
 function figureOf({ name }: Gate, agentic: Agentic, summary: AgenticSummary): Figure {
-  const { interactions, answers, tools } = summary;
+  const { interactions, answers, arguments: args, tools } = summary;
   if (/^pass[@^]/.test(name)) {
     const trials = agentic.conversationsAsTrials(Number(name.slice(5)));
     const value = name[4] === '@' ? trials.pass_at_k : trials.pass_pow_k;
     return { label: `${name} of conversations`, value };
   }
   if (name === 'answer') return { label: 'the mean of answer', value: answers.mean };
+  if (name === 'arguments') return { label: 'the mean of arguments', value: args.mean };
   if (name === 'tools') return { label: 'the mean of tools', value: tools.mean };
   if (name === 'policy') {
     const { scope_checked: checked, scope_violations: violations } = tools;

@@ -20,8 +20,8 @@ export interface JudgeAnswersEvents {
 
 export interface JudgeAnswersDeps {
   /** Rows of `key` and `answer`, of those keys that are known. */
-  select(keys: readonly string[]): Promise<readonly Readonly<Record<string, unknown>>[]>;
-  insert(answers: readonly { readonly key: string; readonly answer: string }[]): Promise<void>;
+  readonly select: (keys: readonly string[]) => Promise<readonly Readonly<Record<string, unknown>>[]>;
+  readonly insert: (answers: readonly { readonly key: string; readonly answer: string }[]) => Promise<void>;
   readonly on: JudgeAnswersEvents;
 }
 
@@ -31,12 +31,12 @@ const KEYS_AT_ONCE = 500;
 
 interface Asked {
   readonly key: string;
-  resolve(answer: string | null): void;
-  reject(error: unknown): void;
+  readonly resolve: (answer: string | null) => void;
+  readonly reject: (error: unknown) => void;
 }
 
 export function createJudgeAnswers({ select, insert, on }: JudgeAnswersDeps): StoredJudgeAnswers {
-  let asked: Asked[] = [];
+  const asked: Asked[] = [];
   let looking: Promise<void> | null = null;
   let kept = new Map<string, string>();
   let writing: Promise<void> = Promise.resolve();
