@@ -2,7 +2,7 @@ import { judgeRequestOf } from './judge/request.js';
 import type { Expectation } from './model/expectation.js';
 import type { Graded } from './model/graded.js';
 import type { Interaction } from './model/interaction.js';
-import type { Judgement, JudgeRequest } from './model/judge.js';
+import type { Judgement, JudgeRequest, PartJudgement } from './model/judge.js';
 import type { LeftOut, Score, Verdict } from './model/score.js';
 import type { TraceId } from './model/span.js';
 import { effectiveExpectation, type ExpectationIndex, type ExpectationMatch } from './score/expectations.js';
@@ -16,7 +16,11 @@ export interface JudgePort {
   judge(request: JudgeRequest): Promise<Judgement>;
   /** The day's tokens are spent. */
   readonly budgetSpent: boolean;
+  /** What a question would have come to just now; null: an answer. */
+  standing(): JudgeFailure | null | Promise<JudgeFailure | null>;
 }
+
+type JudgeFailure = Pick<Extract<PartJudgement<never>, { kind: 'failed' }>, 'abstained' | 'reason'>;
 
 /** Who judges what rules leave open, and of which conversations. */
 export interface Judging {
@@ -60,6 +64,10 @@ export interface Grading {
 /**
  * Grades one interaction and asks the judge for what the rules leave open. Whether its conversation is left out is decided
  * before anything of it is looked at. `turn`: its place in its conversation, where that is known.
+ *
+ * What rules settle alone shares the fate of the question that was put to the judge last: while the judge does not answer
+ * it is outstanding as well. Else only such interactions would count during an outage, and they are others than the rest:
+ * a call that a schema objects to, a tool that was not called.
  */
 export function grade(
   interaction: Interaction,
@@ -73,7 +81,8 @@ export function grade(
     const expectation = expectationFor(interaction, turn, deps);
     const assessment = assess(interaction, expectation, policy);
     const graded = { interaction, verdict: assessment.verdict({ judgement: null, leftOut: out }) };
-    if (judging === null || out !== null || assessment.open === null) return { graded, judged: null };
+    if (judging === null || out !== null) return { graded, judged: null };
+    if (assessment.open === null) return settledByRules(graded, assessment, judging.judge);
     const expectedAnswer = expectation?.answer ?? null;
     const request = judgeRequestOf(interaction, {
       policy: policyHash(policy),
@@ -86,6 +95,17 @@ export function grade(
     events.gradingFailed({ traceId: interaction.traceId, stage: 'scored', error });
     return { graded: { interaction, verdict: unscored(interaction, policy) }, judged: null };
   }
+}
+
+function settledByRules(graded: Graded, assessment: Assessment, judge: JudgePort): Grading {
+  const { interaction, verdict } = graded;
+  if (verdict.neutral) return { graded, judged: null };
+  const outstanding = (failure: JudgeFailure): Graded => ({ interaction, verdict: assessment.withoutJudge(failure) });
+  const standing = judge.standing();
+  if (standing === null) return { graded, judged: null };
+  if (!(standing instanceof Promise)) return { graded: outstanding(standing), judged: null };
+  const judged = standing.then((failure) => (failure === null ? graded : outstanding(failure)));
+  return { graded: outstanding({ abstained: 'pending', reason: 'the judge has not answered yet' }), judged };
 }
 
 /** Sampling and the day's budget. */

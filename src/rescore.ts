@@ -72,10 +72,13 @@ export async function* rescore(
     after = last;
     const known = await interactionsOf(page, deps);
     const before = await knownVerdicts(page, deps);
+    const judged = await Promise.all(known.map((each) => grade(each, undefined, policy, deps).judged));
+    // What rules settle is graded once more, now that it is known whether the judge answers.
     const graded = await Promise.all(
-      known.map(async (interaction) => {
-        const { graded: byRules, judged } = grade(interaction, undefined, policy, deps);
-        return (await judged) ?? byRules;
+      known.map(async (each, i) => {
+        if (judged[i]) return judged[i];
+        const again = grade(each, undefined, policy, deps);
+        return (await again.judged) ?? again.graded;
       }),
     );
     const now = await knownVerdicts(page, deps);

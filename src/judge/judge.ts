@@ -99,12 +99,20 @@ export interface Judge {
   readonly budgetSpent: boolean;
   /** Should nothing more come for now? */
   readonly full: boolean;
+  /**
+   * What a question would have come to just now: the fate of the one that was asked last, which is waited for when it is
+   * under way. null: an answer, or nothing was asked lately. For what rules settle without the judge: see `grade`.
+   */
+  standing(): JudgeFailure | null | Promise<JudgeFailure | null>;
   /** Resolves as soon as it is not full. */
   ready(): Promise<void>;
   stats(): JudgeStats;
   /** What is under way ends as `pending`, and what is asked from now on as well. */
   close(): void;
 }
+
+/** Why a question had no answer. */
+export type JudgeFailure = Failure;
 
 // An answer's share of a reservation, until its true size is known.
 const ANSWER_TOKENS = 500;
@@ -119,6 +127,9 @@ export function createJudge(config: JudgeConfig, deps: JudgeDeps): Judge {
   const waitingForRoom: (() => void)[] = [];
   const isFull = () => underWay.size >= config.fullAt;
   let closed = false;
+  /** The question that was asked last, while it is under way; and what the last one that ended came to. */
+  let latest: Promise<PartOutcome> | null = null;
+  let lastFailure: { readonly failure: Failure; readonly atMs: number } | null = null;
   const counts = startCounts();
   const queue = new PQueue({
     concurrency: config.concurrency,
@@ -170,10 +181,14 @@ export function createJudge(config: JudgeConfig, deps: JudgeDeps): Judge {
     if (underWay.size >= config.maxInFlight) return failed('pending', 'too many questions wait for the judge');
     const asking = lookUpOrAsk(key, messages, part, tally);
     underWay.set(key, asking);
+    latest = asking;
     try {
-      return await asking;
+      const outcome = await asking;
+      lastFailure = outcome.kind === 'failed' ? { failure: outcome, atMs: deps.nowMs() } : null;
+      return outcome;
     } finally {
       underWay.delete(key);
+      if (latest === asking) latest = null;
       if (!isFull()) for (const wake of waitingForRoom.splice(0)) wake();
     }
   }
@@ -338,6 +353,12 @@ export function createJudge(config: JudgeConfig, deps: JudgeDeps): Judge {
     },
     get full() {
       return isFull();
+    },
+    standing() {
+      if (latest !== null) return latest.then((outcome) => (outcome.kind === 'failed' ? outcome : null));
+      // An old failure says nothing of today; without this a quiet hour after an outage would leave all outstanding.
+      const current = lastFailure !== null && deps.nowMs() - lastFailure.atMs < config.deadlineMs;
+      return current ? (lastFailure?.failure ?? null) : null;
     },
     ready: () => (isFull() ? new Promise((resolve) => waitingForRoom.push(resolve)) : Promise.resolve()),
     stats: () => ({

@@ -1,7 +1,8 @@
 import type { Criterion, Score, Verdict } from '../model/score.js';
 import { isLeftOut, isOutstanding } from '../model/score.js';
 
-const BY_DEFAULT: readonly Criterion[] = ['tools', 'arguments', 'answer'];
+/** The required criteria, with policy where that is configured. */
+export const BY_DEFAULT: readonly Criterion[] = ['tools', 'arguments', 'answer'];
 
 /**
  * The verdict over the required criteria: incorrect when one fails; else unscored when one is outstanding or left out, or

@@ -63,7 +63,7 @@ export function createInstruments(registry: Registry) {
       registers,
     }),
     judgeCalls: new Histogram({
-      name: 'tracegrade_judge_calls_per_interaction',
+      name: 'tracegrade_interaction_judge_calls',
       help: 'Answers of the judge’s model that an interaction took; 0: a cache knew all.',
       buckets: [0, 1, 2, 3, 5, 10],
       registers,

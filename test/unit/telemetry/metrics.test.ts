@@ -4,7 +4,7 @@ import { exposeReadings } from '../../../src/telemetry/metrics.js';
 import { telemetryProbe } from '../../support/telemetry.js';
 
 /** Units of the Prometheus naming rules that we use, and what is counted where the thing itself is the unit. */
-const UNITS = /_(seconds|bytes|ratio|total|info|spans_open|traces_open|entries|rows|turns_(un)?matched)$/;
+const UNITS = /_(seconds|bytes|ratio|total|info|spans_open|traces_open|entries|rows|turns_(un)?matched|judge_calls)$/;
 
 test('exposes the text format, with help and type of every metric', async () => {
   const { registry } = telemetryProbe();
