@@ -27,7 +27,7 @@ export default defineConfig({
         test: {
           name: 'clickhouse',
           // What the store promises, once more through the client over HTTP.
-          include: ['test/integration/store/{estimate-tables,migrate,query,views,writer}.test.ts'],
+          include: ['test/integration/store/{estimate-tables,judge-answers,migrate,query,views,writer}.test.ts'],
           globalSetup: ['test/support/clickhouse-setup.ts'],
           testTimeout: 120_000,
           hookTimeout: 120_000,
