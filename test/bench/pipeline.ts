@@ -94,7 +94,7 @@ export async function benchPipeline(spans: number): Promise<Measured[]> {
       { assemble: DEFAULT_ASSEMBLE_RULES, policy },
       {
         expectations: buildExpectationIndex([]),
-      judging: null,
+        judging: null,
         events: {
           spansCounted: () => {},
           interactionGraded: () => (interactions += 1),

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { expect, onTestFinished, test } from 'vitest';
 import { runCli } from '../../support/cli.js';
-import { answerTo, askedIn, startOpenAiServer, type Script } from '../../support/openai-server.js';
+import { answerTo, askedIn, startOpenAiServer, type ChatRequest, type Script } from '../../support/openai-server.js';
 import { temporaryDir } from '../../support/store.js';
 import { agent, request, tool } from '../../support/turn-traffic.js';
 
@@ -11,6 +11,9 @@ async function standIn(script: Script) {
   const judge = ['--set', 'judge.model=judge-1', '--set', `judge.baseUrl=${server.url}`, '--set', 'judge.attempts=1'];
   return { server, judge };
 }
+
+/** Earlier turns stand in the same request. */
+const answerIn = ({ text }: ChatRequest) => text.slice(text.lastIndexOf('begin: final answer'));
 
 function written(name: string, content: string): string {
   const path = `${temporaryDir()}/${name}`;
@@ -61,7 +64,7 @@ test('score names the key that is missing, before it reads anything', async () =
 test('evaluate asks about answers that no rule decides and about arguments, in one question a turn', async () => {
   const { server, judge } = await standIn((given) =>
     answerTo(given, {
-      answer: given.text.includes('it drizzles') ? 0.9 : 0.2,
+      answer: answerIn(given).includes('it drizzles') ? 0.9 : 0.2,
       verdict: (id) => (id === 'call_1' ? 'undecidable' : 'correct'),
     }),
   );
@@ -102,9 +105,9 @@ test('evaluate asks about answers that no rule decides and about arguments, in o
 
 test('evaluate: a judge’s failure leaves the turn unscored with its own reason; under --compat gaussia it is a wrong answer', async () => {
   const { judge } = await standIn((given) =>
-    given.text.includes('one fails')
+    answerIn(given).includes('one fails')
       ? { kind: 'status', status: 500 }
-      : answerTo(given, { answer: given.text.includes('one is odd') ? 7 : 0.9 }),
+      : answerTo(given, { answer: answerIn(given).includes('one is odd') ? 7 : 0.9 }),
   );
   const path = written(
     'data.json',
@@ -156,7 +159,7 @@ test('evaluate gives the scores that Gaussia recorded for judged answers', async
   for (const vector of judged) {
     const results = vector.input.conversations.flat().map(({ judge_result }) => judge_result);
     const { judge } = await standIn((given) => {
-      const result = results[Number(/answer number (\d+)/.exec(given.text)?.[1])];
+      const result = results[Number(/answer number (\d+)/.exec(answerIn(given))?.[1])];
       return typeof result === 'number'
         ? answerTo(given, { answer: result })
         : result === null
