@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { InvalidArgumentError } from 'commander';
+import { z } from 'zod';
 import { replayTicks } from '../rollup/replay.js';
 import { openStore } from '../store/clickhouse.js';
 import { withCommonOptions, type RegisterCommand } from './command.js';
@@ -30,8 +31,10 @@ export const rollupCommand: RegisterCommand = (program, io, done) => {
   withCommonOptions(command);
 };
 
+const TIME = z.union([z.iso.date(), z.iso.datetime({ offset: true })]);
+
 function time(text: string): number {
-  const ms = /^\d{4}-\d{2}-\d{2}(T.*)?$/.test(text) ? Date.parse(text) : NaN;
+  const ms = TIME.safeParse(text).success ? Date.parse(text) : NaN;
   if (!(ms >= 0)) throw new InvalidArgumentError('a time such as 2026-11-30T09:00:00Z expected.');
   return ms;
 }

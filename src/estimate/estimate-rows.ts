@@ -43,9 +43,10 @@ export function estimateRows(
   ] as const;
 
   return scopes.slice(0, tasks.length > 0 ? 2 : 1).flatMap(({ scope, of, figures }) => {
-    const assessments = assessmentsOf(figures('bayesian'), counts.judged, of.trials);
+    const bayesian = figures('bayesian');
+    const assessments = assessmentsOf(bayesian, counts.judged, of.trials);
     return MODES.flatMap((mode) =>
-      figures(mode).map((figure): EstimateRow => ({
+      (mode === 'bayesian' ? bayesian : figures(mode)).map((figure): EstimateRow => ({
         assistant_id: series.assistantId,
         agent_version: series.agentVersion,
         environment: series.environment,

@@ -89,7 +89,7 @@ export async function refreshAll(
       const due = { turns: turns.slice(at, at + TOUCHED_AT_ONCE), conversationIds: [] };
       sum = sumOf(sum, await refreshConversations(store, due, rules));
     }
-    const last = turns.at(-1) as TouchedTurn | undefined;
+    const last = turns.at(-1);
     if (last === undefined || turns.length < TOUCHED_AT_ONCE) return sum;
     afterMs = last.writtenAtMs;
     onDone(afterMs);

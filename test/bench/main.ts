@@ -5,6 +5,7 @@ import { benchEstimate } from './estimate.js';
 import { benchKafka } from './kafka.js';
 import { benchPipeline } from './pipeline.js';
 import { MEASURED_BEFORE, measurePython } from './python-reference.js';
+import { benchRollup } from './rollup.js';
 import { benchToolCorrectness, toolWorkloads, type ToolWorkload } from './tool-correctness.js';
 
 const SPANS = 60_000;
@@ -63,6 +64,21 @@ else {
     const name = workers === 1 ? '1 worker' : `${workers} workers`;
     line(name, Math.round(spansPerSecond), rounded(cpuSecondsPerMillionSpans), '', Math.round(peakRss / 1e6));
   }
+}
+
+const asked = process.argv.indexOf('--conversations');
+const conversations = asked < 0 ? 1_000_000 : Number(process.argv[asked + 1]);
+console.log(
+  `\nA tick of the rollup over a minute of traffic, on a store of ${conversations.toLocaleString('en')} conversations in 1000 series`,
+);
+console.log('(231 conversations a minute; --conversations 10000000 for those of a month); medians.\n');
+line('', 's', 'CPU s', 'rows written');
+for (const tasks of [false, true]) {
+  const { ticks, rowsWritten } = await benchRollup(conversations, tasks);
+  const middle = (of: 'seconds' | 'cpuSeconds') =>
+    ticks.map((tick) => tick[of]).sort((a, b) => a - b)[Math.floor(ticks.length / 2)] ?? NaN;
+  const name = tasks ? 'with the labels of three tasks' : 'without task labels';
+  line(name, rounded(middle('seconds'), 2), rounded(middle('cpuSeconds'), 2), Math.round(rowsWritten));
 }
 
 const workloads = toolWorkloads();

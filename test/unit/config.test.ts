@@ -21,7 +21,14 @@ test('has a default for every key', () => {
   expect(config.assemble).toMatchObject({ quietMs: 5000, lateMs: 15_000, orphanMs: 600_000, maxTurnMs: 3_600_000 });
   expect(config.store).toMatchObject({ url: 'embedded', database: 'tracegrade' });
   expect(config.score).toMatchObject({ expectations: [], expectationsReloadMs: 5000 });
-  expect(config.estimate).toEqual({ k: [1, 3, 5, 10], prior: { a: 1, b: 1 }, level: 0.95 });
+  expect(config.conversation).toEqual({ idleMs: 900_000 });
+  expect(config.estimate).toEqual({
+    k: [1, 3, 5, 10],
+    prior: { a: 1, b: 1 },
+    level: 0.95,
+    windows: ['1h', '24h', '7d', 'last_50', 'last_200', 'last_1000'],
+    tickMs: 60_000,
+  });
 });
 
 test('lets --set win over the environment and the environment over the file', () => {

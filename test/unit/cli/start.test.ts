@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { runCli } from '../../support/cli.js';
 
 test.each([
-  [['--role', 'rollup'], 'the role rollup is not in this version'],
+  [['--role', 'rollup'], 'the role rollup needs the URL of a ClickHouse server in store.url'],
   [['--role', 'worker'], 'the role worker needs receive.kafka.brokers'],
   [['--role', 'relay'], 'the role relay needs receive.kafka.brokers'],
   [

@@ -161,6 +161,24 @@ test('logs nothing per request, interaction or batch unless asked to', () => {
   expect(text()).toBe('');
 });
 
+test('counts ticks of the rollup, and says once a minute that one failed or that there is nobody to follow', async () => {
+  const { events, records, registry } = telemetryProbe('info');
+
+  events.rollupTicked({ atMs: 1_000, ms: 250, conversations: 3, trials: 2, estimates: 96 });
+  for (let again = 0; again < 3; again += 1) {
+    events.rollupTicked({ atMs: null, ms: 1, conversations: 0, trials: 0, estimates: 0 });
+    events.rollupFailed(new Error('no answer'));
+  }
+
+  expect(records().map(({ level, event }) => [level, event])).toEqual([
+    ['info', 'rollupWaiting'],
+    ['warn', 'rollupFailed'],
+  ]);
+  const text = await registry.metrics();
+  expect(text).toContain('tracegrade_rollup_tick_seconds_count 4');
+  expect(text).toContain('tracegrade_rollup_failures_total 3');
+});
+
 test('tells the life of the worker', () => {
   const { events, records } = telemetryProbe('info');
 
