@@ -24,15 +24,17 @@ export interface SightRules {
   readonly outstandingShare: number;
   /** Blind from so many in a row without anything to score. A whole number >= 1. */
   readonly unscoredRun: number;
-  /** How long after its close a conversation is looked at, in milliseconds. Less than `waitMs`. */
+  /** How long after its close a conversation is looked at, in milliseconds. */
   readonly afterMs: number;
-  /** How long detectors wait for an outstanding conversation, see `FoldRules`. */
-  readonly waitMs: number;
 }
 
 export type BlindReason = 'outstanding' | 'unscored';
 
-/** A stretch in order of close, both ends included, in milliseconds since the Unix epoch. */
+/**
+ * Closes that detectors leave out, both ends included, in milliseconds since the Unix epoch: from behind the moment when
+ * blindness was decided to the last outstanding one. What closed before had been given to detectors already, as far as
+ * they did not wait, so that what they leave out does not depend on when ticks came.
+ */
 export interface BlindStretch {
   readonly fromMs: number;
   readonly toMs: number;
@@ -46,8 +48,10 @@ export interface SightState {
   /** The latest, oldest first. */
   readonly recent: readonly { readonly atMs: number; readonly outstanding: boolean }[];
   readonly unscored: { readonly count: number; readonly sinceMs: number };
-  /** `openedAtMs`: close of the conversation that decided; `fromMs`: where detectors stop, see `beginOfStretch`. */
-  readonly blind: { readonly reason: BlindReason; readonly fromMs: number; readonly openedAtMs: number } | null;
+  /** Close of the last outstanding one; null: there was none. */
+  readonly lastOutstandingMs: number | null;
+  /** `decidedAtMs`: when the conversation that decided was looked at; `sinceMs`: close of the first one not seen. */
+  readonly blind: { readonly reason: BlindReason; readonly sinceMs: number; readonly decidedAtMs: number } | null;
   /** Stretches of outstanding conversations that are over. The latest only. */
   readonly stretches: readonly BlindStretch[];
 }
@@ -55,11 +59,13 @@ export interface SightState {
 export interface SightTransition {
   readonly kind: 'opened' | 'closed';
   readonly reason: BlindReason;
-  /** Close of the conversation that decided. */
+  /** When the conversation that decided was looked at. */
   readonly atMs: number;
   readonly conversationId: string;
-  readonly openedAtMs: number;
-  readonly fromMs: number;
+  /** `atMs` of the opening. */
+  readonly decidedAtMs: number;
+  /** Close of the first conversation that could not be seen. */
+  readonly sinceMs: number;
   /** Of the latest conversations: how many there are, and how many of them are outstanding. */
   readonly conversations: number;
   readonly outstanding: number;
@@ -74,6 +80,7 @@ export const FULL_SIGHT: SightState = {
   hadTrial: false,
   recent: [],
   unscored: { count: 0, sinceMs: 0 },
+  lastOutstandingMs: null,
   blind: null,
   stretches: [],
 };
@@ -100,47 +107,58 @@ export function foldSighting(
     hadTrial: state.hadTrial || seen === 'trial',
     recent,
     unscored,
+    lastOutstandingMs: seen === 'outstanding' ? atMs : state.lastOutstandingMs,
   };
   const waiting = recent.filter(({ outstanding }) => outstanding);
-  const evidence = { atMs, conversationId, conversations: recent.length, outstanding: waiting.length };
+  const evidence = {
+    atMs: atMs + rules.afterMs,
+    conversationId,
+    conversations: recent.length,
+    outstanding: waiting.length,
+  };
 
   if (state.blind === null) {
-    const blind = blindness(next, waiting, rules, atMs);
+    const blind = blindness(next, waiting, rules, atMs + rules.afterMs);
     return blind === null
       ? { state: next }
       : { state: { ...next, blind }, transition: { kind: 'opened', ...blind, ...evidence } };
   }
-  const { reason, fromMs } = state.blind;
+  const { reason } = state.blind;
   const over = reason === 'unscored' ? seen === 'trial' : waiting.length < (rules.outstandingShare / 2) * recent.length;
   if (!over) return { state: next };
-  const stretch = { fromMs, toMs: waiting.at(-1)?.atMs ?? fromMs };
-  const stretches = reason === 'unscored' ? state.stretches : [...state.stretches, stretch].slice(-KEPT_STRETCHES);
   return {
-    // Begun anew, so that no stretch reaches back into what detectors were given in between.
-    state: { ...next, recent: [], blind: null, stretches },
+    state: endSight(next),
     transition: { kind: 'closed', ...state.blind, ...evidence },
   };
 }
 
-/**
- * The close from which on detectors leave out what closes: that of the first outstanding conversation which they still
- * wait for when this is decided, `afterMs` after `atMs`. None of them is beyond it, so that what they leave out does not
- * depend on when ticks came.
- */
-function beginOfStretch(waiting: SightState['recent'], atMs: number, { afterMs, waitMs }: SightRules): number {
-  const decidedAtMs = atMs + afterMs;
-  return waiting.find((one) => one.atMs + waitMs > decidedAtMs)?.atMs ?? decidedAtMs + 1;
+/** The end of blindness, for whatever reason. */
+export function endSight(state: SightState): SightState {
+  const { blind, lastOutstandingMs, stretches } = state;
+  if (blind === null) return state;
+  const stretch = { fromMs: blind.decidedAtMs + 1, toMs: lastOutstandingMs ?? blind.decidedAtMs };
+  const isEmpty = blind.reason === 'unscored' || stretch.toMs < stretch.fromMs;
+  return {
+    ...state,
+    // Begun anew, so that no stretch reaches back into what detectors were given in between.
+    recent: [],
+    unscored: FULL_SIGHT.unscored,
+    blind: null,
+    stretches: isEmpty ? stretches : [...stretches, stretch].slice(-KEPT_STRETCHES),
+  };
 }
 
 function blindness(
   { recent, unscored, hadTrial }: SightState,
   waiting: SightState['recent'],
   rules: SightRules,
-  atMs: number,
+  decidedAtMs: number,
 ): SightState['blind'] {
-  if (recent.length === rules.window && waiting.length >= rules.outstandingShare * rules.window) {
-    return { reason: 'outstanding', fromMs: beginOfStretch(waiting, atMs, rules), openedAtMs: atMs };
+  const [first] = waiting;
+  const isFull = recent.length === rules.window;
+  if (first !== undefined && isFull && waiting.length >= rules.outstandingShare * rules.window) {
+    return { reason: 'outstanding', sinceMs: first.atMs, decidedAtMs };
   }
   if (!hadTrial || unscored.count < rules.unscoredRun) return null;
-  return { reason: 'unscored', fromMs: unscored.sinceMs, openedAtMs: atMs };
+  return { reason: 'unscored', sinceMs: unscored.sinceMs, decidedAtMs };
 }

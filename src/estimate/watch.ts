@@ -39,8 +39,8 @@ function seenOf({ correct, unscored }: Closed): Sighting['seen'] {
 }
 
 /**
- * `foldSeries` with the stretches left out in which the series was blind. While it is blind nothing that closes in the
- * stretch is folded: what will have to be left out of it is known when it is over.
+ * `foldSeries` with the stretches left out in which the series was blind. While it is blind the detector stands still at
+ * the moment when that was decided: how much has to be left out is known when it is over.
  */
 export function watchObjective(
   state: DetectorState,
@@ -71,7 +71,7 @@ function candidatesOf(conversations: readonly Closed[]): readonly Candidate[] {
 }
 
 function horizon({ blind }: SightState, nowMs: number): number {
-  return blind?.reason === 'outstanding' ? Math.min(nowMs, blind.fromMs - 1) : nowMs;
+  return blind?.reason === 'outstanding' ? Math.min(nowMs, blind.decidedAtMs) : nowMs;
 }
 
 function foldRules({ stretches }: SightState, waitMs: number): FoldRules {

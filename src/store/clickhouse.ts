@@ -51,6 +51,16 @@ export interface Store {
   rollup(deps: RollupStoreDeps): RollupStore;
   /** What the judge answered, for a policy; close it before the store. */
   judgeAnswers(policy: string, on: JudgeAnswersEvents): StoredJudgeAnswers;
+  /**
+   * Inserts rows into one of our own tables, each a list of the columns' values. Returned means stored; the engine's
+   * error is thrown as it is. Sent again with the same token, they are stored once.
+   */
+  insertRows(
+    table: string,
+    columns: readonly string[],
+    rows: readonly (readonly unknown[])[],
+    token?: string,
+  ): Promise<void>;
   query(sql: string, options?: Partial<QueryOptions>): Promise<QueryOutcome>;
   /** Rows of our own SELECT, tables named with `{db}.`: `SELECT * FROM {db}.interactions_current`. */
   rows(sql: string, params?: Readonly<Record<string, unknown>>): Promise<Readonly<Record<string, unknown>>[]>;
@@ -124,6 +134,15 @@ export async function openStore(config: StoreConfig, deps: EngineDeps): Promise<
           ),
         on,
       }),
+    async insertRows(table, columns, rows, token = randomUUID()) {
+      if (rows.length === 0) return;
+      await engine.insert(
+        table,
+        columns,
+        rows.map((row) => JSON.stringify(row)),
+        token,
+      );
+    },
     query: (sql, options) => runQuery(engine, sql, options),
     rows,
     ping: () => engine.ping(),

@@ -1,0 +1,258 @@
+import type { DetectorState } from '../estimate/detector.js';
+import { startDetector } from '../estimate/detector.js';
+import { isAhead } from '../estimate/fold-order.js';
+import type { FrozenObjective } from '../estimate/frozen-objective.js';
+import { freezeObjective } from '../estimate/frozen-objective.js';
+import { endSight, FULL_SIGHT } from '../estimate/sight.js';
+import type { Closed } from '../estimate/watch.js';
+import { watchedTrials, watchObjective, watchSight } from '../estimate/watch.js';
+import type { AlertRow, DetectorKept, SeriesKey, SightKept, StateRow } from './alert-rows.js';
+import { blindRow, dropRow, supersededRow } from './alert-rows.js';
+import type { AlertRules, WatchedObjective } from './alert-rules.js';
+
+/** A closed conversation as the store has it; `writtenAtMs`: of a trial, else 0. */
+export interface ReadConversation extends Closed {
+  readonly writtenAtMs: number;
+}
+
+/** What is kept of the detector of an objective. */
+export interface KeptObjective {
+  readonly frozen: FrozenObjective;
+  /** null: it is not watched, see `FrozenObjective`. */
+  readonly kept: DetectorKept | null;
+  readonly behind: number;
+  /** When its row was written; trials that were written later and lie behind its position came too late. */
+  readonly writtenAtMs: number;
+}
+
+export interface KeptSeries {
+  readonly sight: SightKept;
+  /** By name of the objective; absent: not frozen yet. */
+  readonly objectives: ReadonlyMap<string, KeptObjective>;
+}
+
+export const NOTHING_KEPT: KeptSeries = {
+  sight: { state: FULL_SIGHT, opened: 0, openedAtMs: null },
+  objectives: new Map(),
+};
+
+export interface SeriesInput {
+  readonly series: SeriesKey;
+  readonly kept: KeptSeries;
+  /** All that closed since the positions of what is kept, from the first one on while an objective is not frozen. */
+  readonly conversations: readonly ReadConversation[];
+  readonly nowMs: number;
+}
+
+/** Had the series no conversation that closed in (after, until], while another one of the same agent had? */
+export type IsSuperseded = (series: SeriesKey, afterMs: number, untilMs: number) => Promise<boolean>;
+
+export interface SeriesStep {
+  readonly alerts: readonly AlertRow[];
+  /** What has changed. */
+  readonly states: readonly StateRow[];
+  /** Time alone may change it: it has to be looked at again although nothing comes. */
+  readonly pending: boolean;
+}
+
+/** The objectives that are for a series. */
+export function objectivesFor({ assistantId, environment }: SeriesKey, rules: AlertRules): readonly WatchedObjective[] {
+  return rules.objectives.filter(
+    ({ assistants, environments }) =>
+      (assistants.length === 0 || assistants.includes(assistantId)) &&
+      (environments.length === 0 || environments.includes(environment ?? '')),
+  );
+}
+
+/**
+ * One series from where it was left to `nowMs`: first whether it can be seen, then its objectives. A function of what is
+ * kept and of what has closed: cut into ticks in any way, it gives the same rows.
+ */
+export async function watchSeries(
+  input: SeriesInput,
+  rules: AlertRules,
+  isSuperseded: IsSuperseded,
+): Promise<SeriesStep> {
+  const alerts: AlertRow[] = [];
+  const states: StateRow[] = [];
+  const { series, kept, conversations, nowMs } = input;
+  const ends = endsOf(input, rules.supersededMs);
+  const asked = new Map<number, Promise<boolean>>();
+  const superseded = (atMs: number): Promise<boolean> => {
+    const answer = asked.get(atMs) ?? isSuperseded(series, atMs - rules.supersededMs, atMs);
+    asked.set(atMs, answer);
+    return answer;
+  };
+
+  const sight = await stepSight(input, ends, rules, superseded);
+  alerts.push(...sight.alerts);
+  if (sight.state.kept !== kept.sight) states.push(sight.state);
+  const seeing = sight.state.kept;
+  let pending = conversations.some((one) => isAhead(one, seeing.state.position)) || seeing.state.blind !== null;
+
+  for (const rule of objectivesFor(series, rules)) {
+    const before = kept.objectives.get(rule.name) ?? freeze(rule, seeing, input, rules.waitMs);
+    if (before === null) {
+      pending ||= mayFreezeSoon(rule, conversations);
+      continue;
+    }
+    const step = await stepObjective(rule.name, before, seeing, input, ends, rules, superseded);
+    alerts.push(...step.alerts);
+    pending ||= step.pending;
+    if (step.changed || !kept.objectives.has(rule.name)) states.push(step.state);
+  }
+  return { alerts, states, pending };
+}
+
+/** When it would be known that nothing more came for `supersededMs`: behind every such gap up to now, oldest first. */
+function endsOf({ kept, conversations, nowMs }: SeriesInput, supersededMs: number): readonly number[] {
+  const position = kept.sight.state.position;
+  const closes = conversations.map(({ firstClosedAtMs }) => firstClosedAtMs).filter((atMs) => atMs <= nowMs);
+  if (position !== null) closes.push(position.firstClosedAtMs);
+  closes.sort((a, b) => a - b);
+  return closes
+    .filter((atMs, i) => (closes[i + 1] ?? nowMs + 1) - atMs > supersededMs)
+    .map((atMs) => atMs + supersededMs)
+    .filter((atMs) => atMs <= nowMs);
+}
+
+interface SightStep {
+  readonly alerts: readonly AlertRow[];
+  readonly state: StateRow & { readonly kept: SightKept };
+}
+
+async function stepSight(
+  { series, kept, conversations, nowMs }: SeriesInput,
+  ends: readonly number[],
+  rules: AlertRules,
+  superseded: (atMs: number) => Promise<boolean>,
+): Promise<SightStep> {
+  const alerts: AlertRow[] = [];
+  const { severity } = rules.blind;
+  let sight = kept.sight;
+  for (const untilMs of [...ends, nowMs]) {
+    const look = watchSight(sight.state, conversations, untilMs, rules.blind);
+    for (const transition of look.transitions) {
+      const numbered = numberedBy(sight, transition.kind, transition.atMs);
+      alerts.push(blindRow(series, severity, numbered, transition));
+      sight = keptAfter(sight, transition.kind, numbered);
+    }
+    if (look.state !== sight.state) sight = { ...sight, state: look.state };
+    const { blind } = sight.state;
+    if (blind !== null && untilMs > blind.decidedAtMs && ends.includes(untilMs) && (await superseded(untilMs))) {
+      const numbered = numberedBy(sight, 'closed', untilMs);
+      const { sinceMs } = blind;
+      const end = { kind: 'closed', reason: 'superseded', atMs: untilMs, sinceMs } as const;
+      alerts.push(blindRow(series, severity, numbered, end));
+      sight = { ...keptAfter(sight, 'closed', numbered), state: endSight(sight.state) };
+    }
+  }
+  const { position, seen } = sight.state;
+  const state = { series, objective: '', frozen: null, position, folded: seen, leftOut: 0, behind: 0 };
+  return { alerts, state: { ...state, kept: sight, version: seen + 1 } };
+}
+
+function freeze(
+  rule: WatchedObjective,
+  sight: SightKept,
+  { conversations, nowMs }: SeriesInput,
+  waitMs: number,
+): KeptObjective | null {
+  const { trials, decidedUntilMs } = watchedTrials(sight.state, conversations, nowMs, waitMs);
+  const frozen = freezeObjective(rule, trials, decidedUntilMs);
+  if (frozen === null) return null;
+  const { objective, after } = frozen;
+  const kept: DetectorKept | null =
+    objective === null
+      ? null
+      : { state: { ...startDetector(objective), position: after }, opened: 0, openedAtMs: null };
+  return { frozen, kept, behind: 0, writtenAtMs: Infinity };
+}
+
+/** Enough trials are there, or a day makes them enough: time alone may be what is missing. */
+function mayFreezeSoon({ target }: WatchedObjective, conversations: readonly Closed[]): boolean {
+  const trials = conversations.filter(({ correct }) => correct !== null).length;
+  return trials >= (target.kind === 'baseline' ? target.conversations : 1);
+}
+
+interface ObjectiveStep {
+  readonly alerts: readonly AlertRow[];
+  readonly state: StateRow;
+  readonly changed: boolean;
+  readonly pending: boolean;
+}
+
+async function stepObjective(
+  name: string,
+  before: KeptObjective,
+  sight: SightKept,
+  { series, conversations, nowMs }: SeriesInput,
+  ends: readonly number[],
+  { waitMs }: AlertRules,
+  superseded: (atMs: number) => Promise<boolean>,
+): Promise<ObjectiveStep> {
+  const { frozen } = before;
+  const alerts: AlertRow[] = [];
+  if (before.kept === null || frozen.objective === null) {
+    const state = stateRow(series, name, before, before.behind);
+    return { alerts, state, changed: false, pending: false };
+  }
+  let kept: DetectorKept = before.kept;
+  let waits = false;
+  for (const untilMs of [...ends, nowMs]) {
+    const fold = watchObjective(kept.state, sight.state, conversations, untilMs, frozen.objective, waitMs);
+    for (const transition of fold.transitions) {
+      const numbered = numberedBy(kept, transition.kind, transition.atMs);
+      alerts.push(dropRow(series, name, frozen, numbered, transition));
+      kept = keptAfter(kept, transition.kind, numbered);
+    }
+    kept = { ...kept, state: fold.state };
+    waits = fold.waitingFor !== null;
+    const { phase } = kept.state;
+    if (phase.kind === 'open' && untilMs > phase.openedAtMs && ends.includes(untilMs) && (await superseded(untilMs))) {
+      const numbered = numberedBy(kept, 'closed', untilMs);
+      alerts.push(supersededRow(series, name, frozen, numbered, phase, untilMs));
+      const { phase: watching } = startDetector(frozen.objective);
+      kept = { ...keptAfter(kept, 'closed', numbered), state: { ...kept.state, phase: watching } };
+    }
+  }
+  const late = conversations.filter(
+    (one) => one.writtenAtMs > before.writtenAtMs && !isAhead(one, before.kept?.state.position ?? null),
+  ).length;
+  const behind = before.behind + late;
+  const isOpen = kept.state.phase.kind === 'open';
+  return {
+    alerts,
+    state: stateRow(series, name, { ...before, kept }, behind),
+    changed: late > 0 || alerts.length > 0 || hasMoved(before.kept.state, kept.state),
+    pending: waits || isOpen,
+  };
+}
+
+function hasMoved(before: DetectorState, after: DetectorState): boolean {
+  return before.folded !== after.folded || before.leftOut !== after.leftOut;
+}
+
+interface Numbered {
+  readonly ordinal: number;
+  readonly openedAtMs: number;
+}
+
+/** The number and the opening of the alert that a transition belongs to. */
+function numberedBy(kept: Pick<SightKept, 'opened' | 'openedAtMs'>, kind: string, atMs: number): Numbered {
+  if (kind === 'opened') return { ordinal: kept.opened + 1, openedAtMs: atMs };
+  return { ordinal: kept.opened, openedAtMs: kept.openedAtMs ?? atMs };
+}
+
+function keptAfter<K extends Pick<SightKept, 'opened' | 'openedAtMs'>>(
+  kept: K,
+  kind: string,
+  { ordinal, openedAtMs }: Numbered,
+): K {
+  return { ...kept, opened: ordinal, openedAtMs: kind === 'closed' ? null : openedAtMs };
+}
+
+function stateRow(series: SeriesKey, objective: string, { frozen, kept }: KeptObjective, behind: number): StateRow {
+  const { position = frozen.after, folded = 0, leftOut = 0 } = kept?.state ?? {};
+  return { series, objective, frozen, position, folded, leftOut, behind, kept, version: folded + leftOut + 1 };
+}

@@ -1,0 +1,185 @@
+import { expect, test } from 'vitest';
+
+import { createAlerting } from '../../../src/rollup/alerting.js';
+import { createDetectors } from '../../../src/rollup/detectors.js';
+import { alertsOf, ALERT_RULES, MINUTE_MS, START_MS, stream, writeClosed } from '../../support/alerts.js';
+import { freshStore } from '../../support/store.js';
+import { seededRandom } from '../../support/random.js';
+
+const at = (minute: number) => START_MS + minute * MINUTE_MS;
+
+/** Healthy, bad for 120 minutes, healthy again; p0 = 0.8^(1/3) = 0.928. */
+const UPS_AND_DOWNS = [...stream(300, 3), ...stream(120, 40, 300), ...stream(300, 0, 420)];
+
+test('opens on a drop and closes on the recovery, with what decided', async () => {
+  const store = await freshStore();
+  await writeClosed(store, UPS_AND_DOWNS);
+
+  await createDetectors(store, ALERT_RULES).step(at(720));
+
+  const alerts = await alertsOf(store);
+  expect(alerts.map(({ kind, transition, severity }) => [kind, transition, severity])).toEqual([
+    ['drop', 'opened', 'page'],
+    ['drop', 'closed', 'page'],
+  ]);
+  const [opened, closed] = alerts as { at: string; changed_at: string; p0: number; alert_id: string }[];
+  expect(opened?.p0).toBeCloseTo(0.8 ** (1 / 3), 12);
+  expect(Date.parse(`${opened?.at}Z`)).toBeGreaterThan(at(300));
+  expect(Date.parse(`${opened?.at}Z`)).toBeLessThan(at(340));
+  expect(Date.parse(`${opened?.changed_at}Z`)).toBeGreaterThan(at(295));
+  expect(Date.parse(`${closed?.at}Z`)).toBeGreaterThan(at(420));
+  expect(closed?.alert_id).toBe(opened?.alert_id);
+});
+
+test('gives the same alerts after kills at any write, with two at once, in ticks or in one go', async () => {
+  const store = await freshStore();
+  await writeClosed(store, UPS_AND_DOWNS);
+  await createDetectors(store, ALERT_RULES).step(at(720));
+  const expected = await alertsOf(store);
+  for (const table of ['alerts', 'detector_state', 'conversations', 'trials']) {
+    await store.command(`TRUNCATE TABLE {db}.${table}`);
+  }
+
+  const random = seededRandom(7);
+  // Every third write of either is the last thing that it does.
+  const mortal = () => ({
+    rows: store.rows,
+    insertRows: (...args: Parameters<typeof store.insertRows>) =>
+      random() < 1 / 3 ? Promise.reject(new Error('killed')) : store.insertRows(...args),
+  });
+  const start = () => createDetectors(mortal(), ALERT_RULES);
+  let rollups = [start(), start()];
+  let kills = 0;
+  for (let minute = 0; minute <= 720; minute += 20) {
+    await writeClosed(
+      store,
+      UPS_AND_DOWNS.filter(({ closedAtMs }) => closedAtMs > at(minute - 20) && closedAtMs <= at(minute)),
+    );
+    const ends = await Promise.allSettled(rollups.map((rollup) => rollup.step(at(minute))));
+    rollups = rollups.map((rollup, i) => (ends[i]?.status === 'rejected' ? start() : rollup));
+    kills += ends.filter(({ status }) => status === 'rejected').length;
+  }
+  await createDetectors(store, ALERT_RULES).step(at(720));
+
+  expect(kills).toBeGreaterThan(10);
+  expect(await alertsOf(store)).toEqual(expected);
+  expect(expected).toHaveLength(2);
+});
+
+test('makes the same alerts again from nothing but trials and conversations', async () => {
+  const store = await freshStore();
+  await writeClosed(store, UPS_AND_DOWNS);
+  const detectors = createDetectors(store, ALERT_RULES);
+  for (let minute = 0; minute <= 720; minute += 45) await detectors.step(at(minute));
+  const before = await alertsOf(store);
+
+  await store.command('TRUNCATE TABLE {db}.alerts');
+  await store.command('TRUNCATE TABLE {db}.detector_state');
+  await createDetectors(store, ALERT_RULES).step(at(720));
+
+  expect(before).toHaveLength(2);
+  expect(await alertsOf(store)).toEqual(before);
+});
+
+test('an outage of the judge moves no detector, and says that nobody sees', async () => {
+  const store = await freshStore();
+  // 500 conversations of which rules fail 3 % and the judge answers for none: to a detector 15 of 15 would be wrong.
+  const outage = stream(500, 3, 300).map((one) => ({
+    ...one,
+    kind: one.kind === 'i' ? ('i' as const) : ('o' as const),
+  }));
+  await writeClosed(store, [...stream(300, 2), ...outage, ...stream(200, 2, 800)]);
+  const detectors = createDetectors(store, ALERT_RULES);
+
+  for (let minute = 0; minute <= 1_000; minute += 25) await detectors.step(at(minute));
+
+  const alerts = await alertsOf(store);
+  expect(alerts.map(({ kind, transition, details }) => [kind, transition, JSON.parse(String(details)).reason])).toEqual(
+    [
+      ['blind', 'opened', 'outstanding'],
+      ['blind', 'closed', 'outstanding'],
+    ],
+  );
+  const [state] = await store.rows(
+    `SELECT folded, left_out, JSONExtractString(state, 'state', 'phase', 'kind') AS phase
+     FROM {db}.detector_state FINAL WHERE objective = 'reliable'`,
+  );
+  expect(state).toMatchObject({ phase: 'watching' });
+  // All before and nearly all behind the outage. Of it at most its very last one, a failure behind all that wait.
+  expect(Number(state?.['folded'])).toBeGreaterThan(470);
+  expect(Number(state?.['folded'])).toBeLessThanOrEqual(501);
+});
+
+test('a new version starts afresh, and closes what the old one left open', async () => {
+  const store = await freshStore();
+  const bad = [...stream(150, 3), ...stream(60, 60, 150)];
+  const next = stream(200, 2, 210, { version: '2' });
+  await writeClosed(store, [...bad, ...next]);
+  const detectors = createDetectors(store, ALERT_RULES);
+  await detectors.step(at(410));
+  expect((await alertsOf(store)).map(({ transition }) => transition)).toEqual(['opened']);
+
+  await detectors.step(at(209 + 24 * 60));
+
+  const [opened, closed] = await alertsOf(store);
+  expect(opened).toMatchObject({ transition: 'opened', agent_version: '1' });
+  expect(closed).toMatchObject({ transition: 'closed', agent_version: '1', at: '2026-11-03 03:29:00.000' });
+  expect(JSON.parse(String(closed?.['details']))).toMatchObject({ reason: 'superseded' });
+});
+
+test('an alert of an agent that fell silent stays open', async () => {
+  const store = await freshStore();
+  await writeClosed(store, [...stream(150, 3), ...stream(60, 60, 150)]);
+  const detectors = createDetectors(store, ALERT_RULES);
+  await detectors.step(at(210));
+
+  await detectors.step(at(5_000));
+
+  expect((await alertsOf(store)).map(({ transition }) => transition)).toEqual(['opened']);
+});
+
+test('counts what turned up behind the position, and leaves it out', async () => {
+  const store = await freshStore();
+  await writeClosed(store, stream(150, 3));
+  const detectors = createDetectors(store, ALERT_RULES);
+  await detectors.step(at(160));
+  await writeClosed(store, [{ id: 'late', closedAtMs: at(100) + 1, kind: 'i' }]);
+
+  await detectors.step(at(161));
+  await detectors.step(at(162));
+
+  const [state] = await store.rows("SELECT folded, behind FROM {db}.detector_state FINAL WHERE objective = 'reliable'");
+  expect(state).toMatchObject({ folded: 150, behind: 1 });
+});
+
+test('the silence of all workers is an alert, and a sign of life ends it', async () => {
+  const store = await freshStore();
+  const beat = (minute: number, lagMs = 0) => ({
+    worker: 'w',
+    source: 'spool',
+    atMs: at(minute),
+    streamTimeMs: at(minute) - lagMs,
+    details: {},
+  });
+  await store.recordHeartbeats([0, 1, 2, 3].map((minute) => beat(minute)));
+  const alerting = createAlerting(store, ALERT_RULES);
+
+  await alerting.step({ nowMs: null, wallMs: at(8) });
+  expect(await alertsOf(store)).toEqual([]);
+  await alerting.step({ nowMs: null, wallMs: at(9) });
+  await store.recordHeartbeats([beat(30), beat(31)]);
+  await alerting.step({ nowMs: null, wallMs: at(33) });
+  await store.recordHeartbeats([32, 33, 34, 35, 36, 37, 38, 39].map((minute) => beat(minute, 11 * MINUTE_MS)));
+  await alerting.step({ nowMs: null, wallMs: at(41) });
+
+  const rows = (await alertsOf(store)).map(({ transition, at: time, details }) => [
+    transition,
+    time,
+    (JSON.parse(String(details)) as { reason: string }).reason,
+  ]);
+  expect(rows).toEqual([
+    ['opened', '2026-11-02 00:08:00.000', 'silent'],
+    ['closed', '2026-11-02 00:30:00.000', 'silent'],
+    ['opened', '2026-11-02 00:37:00.000', 'lag'],
+  ]);
+});
