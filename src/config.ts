@@ -373,6 +373,116 @@ const estimate = z
   })
   .prefault({});
 
+const between01 = (description: string) => z.number().gt(0).lt(1).meta({ description });
+
+const objective = z
+  .strictObject({
+    name: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, {
+      message: 'a name of letters, digits, ., _ and - expected, at most 64',
+    }),
+    passPowK: between01('Least pass^K; `k` says which K.').optional(),
+    k: count('K of `passPowK`.').optional(),
+    successRate: between01('Least share of conversations that are right.').optional(),
+    assistants: names('Agents that it is for; empty: all.').default([]),
+    environments: names('Environments that it is for; empty: all.').default([]),
+    delta: between01('As `alert.delta`.').optional(),
+    falseAlarmDays: z.number().min(0).optional(),
+  })
+  .superRefine(({ name, passPowK, k, successRate }, context) => {
+    const fault = (message: string) => void context.addIssue({ code: 'custom', message });
+    if (name === 'baseline') fault('the name baseline is taken by alert.baseline');
+    if ((passPowK === undefined) === (successRate === undefined)) fault('either passPowK or successRate expected');
+    if ((passPowK === undefined) !== (k === undefined)) fault('passPowK and k go together');
+  });
+
+const alert = z
+  .strictObject({
+    objectives: z
+      .array(objective)
+      .meta({
+        description:
+          'What agents are held to. Each has a `name` and either `passPowK` (0..1) with `k`, or `successRate` (0..1); if you like `assistants` and `environments` (lists of names; absent: all), `delta` and `falseAlarmDays`. A series keeps the numbers that an objective had when its watch began; give it another name to begin anew.',
+      })
+      .default([]),
+    baseline: z
+      .strictObject({
+        enabled: flag('Hold every series to how it did at first.').default(true),
+        conversations: z
+          .number()
+          .int()
+          .min(100)
+          .meta({ description: 'So many first trials of a series make its baseline.' })
+          .default(300),
+      })
+      .prefault({}),
+    delta: between01('The smallest drop of the success rate that matters, between 0 and 1.').default(0.03),
+    falseAlarmDays: z
+      .number()
+      .min(0)
+      .meta({
+        description:
+          'Days between false alarms of a healthy series. With the series’ conversations a day it makes A, within 1000 and 1 000 000 conversations.',
+      })
+      .default(90),
+    alphaClose: between01('An alert closes when the evidence of recovery reaches 1/this, between 0 and 1.').default(
+      0.05,
+    ),
+    minOpenMs: z
+      .number()
+      .int()
+      .min(0)
+      .meta({ description: 'An alert stays open at least this long. Milliseconds.' })
+      .default(1_800_000),
+    pageCertainty: between01(
+      'A drop is a page, and no ticket, when it is larger than delta with this probability, between 0 and 1.',
+    ).default(0.95),
+    waitMs: ms('Detectors wait at most this long for a conversation that lacks a judgement.').default(3_600_000),
+    supersededMs: ms(
+      'An alert is closed when its series had no conversation for this long while another version or policy of the agent had.',
+    ).default(86_400_000),
+    blind: z
+      .strictObject({
+        severity: z
+          .enum(['ticket', 'page'])
+          .meta({ description: 'Severity of an alert that says that nothing can be seen.' })
+          .default('ticket'),
+        afterMs: ms('How long after its close a conversation should have its judgement.').default(600_000),
+        conversations: z
+          .number()
+          .int()
+          .min(2)
+          .meta({ description: 'How many of the latest conversations of a series are looked at.' })
+          .default(20),
+        outstandingShare: z
+          .number()
+          .gt(0)
+          .max(1)
+          .meta({ description: 'Blind when this share of them lacks a judgement, above 0 and up to 1.' })
+          .default(0.5),
+        unscoredConversations: count(
+          'Blind when nothing could be scored in so many conversations in a row, although there was something before.',
+        ).default(100),
+        silentMs: ms('Blind when no worker gave a sign of life for this long.').default(300_000),
+        lagMs: ms('Blind when what is read is this far behind ...').default(600_000),
+        lagForMs: ms('... for this long.').default(300_000),
+      })
+      .prefault({}),
+    webhook: z
+      .strictObject({
+        urls: z
+          .array(z.url({ protocol: /^https?$/ }))
+          .meta({
+            description:
+              'Each transition of an alert is posted to these as JSON with a `text`, as Slack’s incoming webhooks take it. They are secrets: give them through the environment.',
+          })
+          .default([]),
+        timeoutMs: ms('An answer takes at most this long.').default(5_000),
+        maxAgeMs: ms('Older transitions are no news and not sent.').default(86_400_000),
+      })
+      .prefault({}),
+  })
+  .prefault({});
+
 const store = z
   .strictObject({
     url: text('`embedded` (ClickHouse in this process), or the http(s) URL of a server.')
@@ -429,6 +539,7 @@ export const configSchema = z.strictObject({
   score,
   judge,
   estimate,
+  alert,
   store,
   telemetry,
 });
@@ -524,6 +635,9 @@ function* literalSecrets(tree: Tree): Generator<[string, boolean]> {
   const tokens: unknown = receiveTree?.http?.tokens;
   if (Array.isArray(tokens))
     yield ['receive.http.tokens', tokens.some((token) => typeof token === 'string' && !token.startsWith('${'))];
+  const urls = (tree['alert'] as { webhook?: { urls?: unknown } } | undefined)?.webhook?.urls;
+  if (Array.isArray(urls))
+    yield ['alert.webhook.urls', urls.some((url) => typeof url === 'string' && !url.startsWith('${'))];
   for (const path of ['store.password', 'receive.kafka.sasl.password']) {
     const password = path.split('.').reduce<unknown>((node, key) => (node as Tree | undefined)?.[key], tree);
     if (typeof password === 'string' && password !== '') yield [path, !password.startsWith('${')];
@@ -654,7 +768,7 @@ function faultsOf(issue: z.core.$ZodIssue, tree: Tree): ConfigFault[] {
   }
   let value: unknown = tree;
   for (const part of issue.path) value = (value as Tree | undefined)?.[part as string];
-  const secret = /password|tokens?$|apiKey/i.test(path.replace(/\[\d+\]$/, ''));
+  const secret = /password|tokens?$|apiKey|webhook\.urls$/i.test(path.replace(/\[\d+\]$/, ''));
   const got = secret || value === undefined || typeof value === 'object' ? '' : `, got ${JSON.stringify(value)}`;
   return [{ path: path || '(top level)', message: `${issue.message}${got}` }];
 }
@@ -720,6 +834,7 @@ function crossFaults(config: Config): ConfigFault[] {
     });
   }
   faults.push(...judgeFaults(config.judge));
+  faults.push(...alertFaults(config.alert));
   if (config.store.url === 'embedded' && config.store.cluster !== undefined) {
     faults.push({ path: 'store.cluster', message: 'needs a server: store.url is embedded' });
   }
@@ -751,6 +866,27 @@ function judgeFaults({
   }
   if (module !== undefined && model === undefined) {
     faults.push({ path: 'judge.model', message: 'must be set, or there is no judge' });
+  }
+  return faults;
+}
+
+function alertFaults({ objectives, delta, waitMs, supersededMs, blind }: Config['alert']): ConfigFault[] {
+  const faults: ConfigFault[] = [];
+  objectives.forEach((one, i) => {
+    const path = `alert.objectives[${i}]`;
+    if (objectives.findIndex(({ name }) => name === one.name) < i) {
+      faults.push({ path: `${path}.name`, message: `a name of its own expected, got ${one.name} again` });
+    }
+    const p0 = one.successRate ?? (one.passPowK ?? 0) ** (1 / (one.k ?? 1));
+    const drop = one.delta ?? delta;
+    if (drop >= p0) faults.push({ path, message: `delta must be < ${p0}, the success rate asked for, got ${drop}` });
+  });
+  if (waitMs > supersededMs) {
+    faults.push({ path: 'alert.waitMs', message: `must be <= alert.supersededMs (${supersededMs}), got ${waitMs}` });
+  }
+  if (blind.afterMs > supersededMs) {
+    const message = `must be <= alert.supersededMs (${supersededMs}), got ${blind.afterMs}`;
+    faults.push({ path: 'alert.blind.afterMs', message });
   }
   return faults;
 }

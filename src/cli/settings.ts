@@ -6,6 +6,8 @@ import { readDatasetPaths } from '../score/dataset-files.js';
 import type { DatasetFault } from '../score/datasets.js';
 import { buildExpectationIndex, type ExpectationIndex } from '../score/expectations.js';
 import { resolvePolicy, type ScoringPolicy } from '../score/policy.js';
+import type { AlertRules, WatchedObjective } from '../rollup/alert-rules.js';
+import type { createAlerting } from '../rollup/alerting.js';
 import type { Events } from '../telemetry/events.js';
 import { openDatasets, type WatchedDatasets } from '../watched-datasets.js';
 import { CommandError, ExitStatus } from './exit-status.js';
@@ -74,5 +76,38 @@ export function storeConfig(config: Config): StoreConfig {
     dataDir: config.dataDir,
     ...(cluster === undefined ? {} : { cluster }),
     ...(ttlDays === undefined ? {} : { ttlDays }),
+  };
+}
+
+/** What alerts are raised on, and who is told. */
+export function alertingRules(config: Config): Parameters<typeof createAlerting>[1] {
+  const { urls, timeoutMs, maxAgeMs } = config.alert.webhook;
+  return { alerts: alertRules(config), webhook: { urls, timeoutMs, maxAgeMs } };
+}
+
+function alertRules({ alert, estimate }: Config): AlertRules {
+  const { alphaClose, minOpenMs, pageCertainty, waitMs, supersededMs, blind, baseline } = alert;
+  const common = { alphaClose, minOpenMs, pageCertainty, prior: estimate.prior };
+  const objectives = alert.objectives.map((one): WatchedObjective => {
+    const { name, passPowK, k = 1, successRate = 0, assistants, environments } = one;
+    const { delta = alert.delta, falseAlarmDays = alert.falseAlarmDays } = one;
+    const target =
+      passPowK === undefined
+        ? ({ kind: 'success_rate', atLeast: successRate } as const)
+        : ({ kind: 'pass_pow_k', atLeast: passPowK, k } as const);
+    return { ...common, name, target, delta, falseAlarmDays, assistants, environments };
+  });
+  if (baseline.enabled) {
+    const target = { kind: 'baseline', conversations: baseline.conversations } as const;
+    const { delta, falseAlarmDays } = alert;
+    objectives.push({ ...common, name: 'baseline', target, delta, falseAlarmDays, assistants: [], environments: [] });
+  }
+  const { afterMs, outstandingShare, silentMs, lagMs, lagForMs: forMs, severity } = blind;
+  const { conversations: window, unscoredConversations: unscoredRun } = blind;
+  return {
+    objectives,
+    waitMs,
+    supersededMs,
+    blind: { window, outstandingShare, unscoredRun, afterMs, silentMs, lagMs, forMs, severity },
   };
 }

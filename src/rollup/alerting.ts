@@ -1,25 +1,61 @@
 import type { Store } from '../store/clickhouse.js';
 import type { AlertRow } from './alert-rows.js';
 import type { AlertRules } from './alert-rules.js';
+import type { DeliveryEvents, DeliveryRules } from './deliveries.js';
+import { deliverAlerts } from './deliveries.js';
 import { createDetectors } from './detectors.js';
 import { stepStream } from './stream-watch.js';
+import type { WebhookRules } from './webhook-http.js';
+import { postWebhook } from './webhook-http.js';
+
+export interface AlertingEvents extends DeliveryEvents {
+  alertChanged(
+    event: { readonly alertId: string; readonly assistantId: string } & Pick<
+      AlertRow,
+      'kind' | 'transition' | 'severity' | 'objective'
+    >,
+  ): void;
+  alertDeliveryFailed(error: unknown): void;
+}
 
 export interface Alerting {
   /**
    * Looks for what raises or ends an alert; gives the transitions that it wrote, which another rollup may have written
    * as well. `nowMs`: the tick's stream time, after its conversations and trials were written; null when there is no
    * fresh sign of life, which is what this has to notice. `wallMs`: the time on the wall.
+   *
+   * What it throws is the store's; the next step makes up for one that threw.
    */
   step(times: { readonly nowMs: number | null; readonly wallMs: number }): Promise<readonly AlertRow[]>;
+  /** Tells webhooks what is due. One run at a time: a second call gives the first one's end. Never throws. */
+  deliver(wallMs: number): Promise<void>;
 }
 
-/** Throws nothing by itself: what a step throws is the store's, and the next step does what this one left. */
-export function createAlerting(store: Pick<Store, 'rows' | 'insertRows'>, rules: AlertRules): Alerting {
-  const detectors = createDetectors(store, rules);
+/** Alerts of a store, for a tick to call. */
+export function createAlerting(
+  store: Pick<Store, 'rows' | 'insertRows'>,
+  rules: { readonly alerts: AlertRules; readonly webhook: DeliveryRules & WebhookRules },
+  events: AlertingEvents,
+): Alerting {
+  const detectors = createDetectors(store, rules.alerts);
+  const post: Parameters<typeof deliverAlerts>[2]['post'] = (url, message) => postWebhook(url, message, rules.webhook);
+  let delivering: Promise<void> | null = null;
+
   return {
     async step({ nowMs, wallMs }) {
-      const blind = await stepStream(store, rules.blind, wallMs);
-      return nowMs === null ? blind : [...blind, ...(await detectors.step(nowMs))];
+      const blind = await stepStream(store, rules.alerts.blind, wallMs);
+      const drops = nowMs === null ? [] : await detectors.step(nowMs);
+      const written = [...blind, ...drops];
+      for (const { alert_id: alertId, assistant_id: assistantId, kind, transition, severity, objective } of written) {
+        events.alertChanged({ alertId, assistantId, kind, transition, severity, objective });
+      }
+      return written;
+    },
+    deliver(wallMs) {
+      delivering ??= deliverAlerts(rules.webhook, wallMs, { store, post, events })
+        .catch((error: unknown) => events.alertDeliveryFailed(error))
+        .finally(() => (delivering = null));
+      return delivering;
     },
   };
 }

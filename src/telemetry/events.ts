@@ -133,6 +133,28 @@ export interface Events {
   readonly verdictHealed: () => void;
   /** The store did not answer when it was asked for verdicts without the judge's word; it is asked again later. */
   readonly healingFailed: (error: unknown) => void;
+  /** A transition of an alert was found; two rollups at once both say so. */
+  alertChanged(event: {
+    readonly alertId: string;
+    readonly kind: 'drop' | 'blind';
+    readonly transition: 'opened' | 'upgraded' | 'closed';
+    readonly severity: 'ticket' | 'page';
+    readonly objective: string;
+    readonly assistantId: string;
+  }): void;
+  /** `webhook` stands for its URL, which is a secret. */
+  alertDelivered(event: { readonly alertId: string; readonly transition: string; readonly webhook: string }): void;
+  alertNotDelivered(event: {
+    readonly alertId: string;
+    readonly transition: string;
+    readonly webhook: string;
+    readonly attempt: number;
+    readonly error: Error;
+    /** It will not be tried again. */
+    readonly givenUp: boolean;
+  }): void;
+  /** Webhooks could not be told, because the store did not say what is due. It is asked again at the next tick. */
+  alertDeliveryFailed(error: unknown): void;
 
   batchStored(event: { table: StoreTable; rows: number; ms: number }): void;
   batchRetried(event: { table: StoreTable; rows: number; attempt: number; error: unknown }): void;
@@ -372,6 +394,25 @@ export function createEvents({ logger, registry, nowMs }: EventsDeps): Events {
         { error: safeError(error) },
         'verdicts without the judge’s word: not found',
       ),
+    alertChanged({ kind, transition, severity, ...names }) {
+      count.alertTransitions.inc({ kind, transition, severity });
+      const level = transition === 'closed' ? 'info' : 'warn';
+      logger[level]({ event: 'alertChanged', kind, transition, severity, ...names }, `alert ${transition}`);
+    },
+    alertDelivered(event) {
+      count.alertDeliveries.inc({ outcome: 'delivered' });
+      logger.info({ event: 'alertDelivered', ...event }, 'a webhook was told of an alert');
+    },
+    alertNotDelivered({ error, givenUp, ...names }) {
+      count.alertDeliveries.inc({ outcome: givenUp ? 'given_up' : 'failed' });
+      const fields = { event: 'alertNotDelivered', ...names, error: safeError(error) };
+      if (givenUp) logger.error(fields, 'a webhook was not told of an alert, and will not be');
+      else logger.warn(fields, 'a webhook was not told of an alert; it is tried again');
+    },
+    alertDeliveryFailed(error) {
+      const fields = { error: safeError(error) };
+      sometimes('warn', 'alertDeliveryFailed', '', fields, 'what webhooks are to be told could not be read or written');
+    },
 
     batchStored({ table, rows, ms }) {
       count.storeBatches.inc({ table });

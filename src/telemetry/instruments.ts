@@ -95,6 +95,14 @@ export function createInstruments(registry: Registry) {
       registers,
     }),
     rollupFailures: counter('rollup_failures', 'Ticks of the rollup that failed; the next one repeats them.'),
+    alertTransitions: counter('alert_transitions', 'Transitions of alerts that this process wrote.', [
+      'kind',
+      'transition',
+      'severity',
+    ]),
+    alertDeliveries: counter('alert_deliveries', 'Attempts to tell a webhook of a transition, by outcome.', [
+      'outcome',
+    ]),
     datasetLoads: counter('dataset_loads', 'Times that the ground truth of the dataset files was put in use.'),
     datasetRefusals: counter('dataset_refusals', 'Changes of a dataset file that cannot be used.'),
     kafkaJoins: counter('kafka_joins', 'Times that the consumer joined its group; each reads open work again.'),

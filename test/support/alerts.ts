@@ -1,4 +1,5 @@
 import type { AlertRules } from '../../src/rollup/alert-rules.js';
+import type { AlertingEvents } from '../../src/rollup/alerting.js';
 import { DEFAULT_OBJECTIVE } from '../../src/estimate/objective.js';
 import type { TestStore } from './store.js';
 
@@ -28,6 +29,20 @@ export const ALERT_RULES: AlertRules = {
     lagMs: 10 * MINUTE_MS,
     forMs: 5 * MINUTE_MS,
     severity: 'ticket',
+  },
+};
+
+export const ALERTING_RULES = {
+  alerts: ALERT_RULES,
+  webhook: { urls: [] as string[], timeoutMs: 1_000, maxAgeMs: 24 * 60 * MINUTE_MS },
+};
+
+export const NO_EVENTS: AlertingEvents = {
+  alertChanged: () => undefined,
+  alertDelivered: () => undefined,
+  alertNotDelivered: () => undefined,
+  alertDeliveryFailed: (error) => {
+    throw error;
   },
 };
 

@@ -6,7 +6,7 @@ CREATE TABLE IF NOT EXISTS {{db}}.alert_deliveries {{onCluster}}
     `transition` LowCardinality(String) COMMENT 'as in alerts',
     `webhook` LowCardinality(String) COMMENT 'the first 16 hex digits of the SHA-256 of its URL, which is a secret',
     `attempt` UInt32 COMMENT 'from 1',
-    `status` LowCardinality(String) COMMENT 'claimed: somebody is about to send it; delivered; failed: it is tried again; skipped: too old to be news',
+    `status` LowCardinality(String) COMMENT 'claimed: somebody is about to send it; delivered; failed: it is tried again; refused: it is not',
     `claimant` String COMMENT 'the process that claimed this attempt',
     `detail` String COMMENT 'why it failed; never the URL',
     `version` UInt8 COMMENT '1: claimed, 2: what came of it',

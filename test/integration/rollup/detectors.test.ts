@@ -2,7 +2,16 @@ import { expect, test } from 'vitest';
 
 import { createAlerting } from '../../../src/rollup/alerting.js';
 import { createDetectors } from '../../../src/rollup/detectors.js';
-import { alertsOf, ALERT_RULES, MINUTE_MS, START_MS, stream, writeClosed } from '../../support/alerts.js';
+import {
+  ALERTING_RULES,
+  alertsOf,
+  ALERT_RULES,
+  NO_EVENTS,
+  MINUTE_MS,
+  START_MS,
+  stream,
+  writeClosed,
+} from '../../support/alerts.js';
 import { freshStore } from '../../support/store.js';
 import { seededRandom } from '../../support/random.js';
 
@@ -162,7 +171,7 @@ test('the silence of all workers is an alert, and a sign of life ends it', async
     details: {},
   });
   await store.recordHeartbeats([0, 1, 2, 3].map((minute) => beat(minute)));
-  const alerting = createAlerting(store, ALERT_RULES);
+  const alerting = createAlerting(store, ALERTING_RULES, NO_EVENTS);
 
   await alerting.step({ nowMs: null, wallMs: at(8) });
   expect(await alertsOf(store)).toEqual([]);
