@@ -1,4 +1,6 @@
 import { Command, CommanderError } from 'commander';
+import { alertCommand } from './alert.js';
+import { compareCommand } from './compare.js';
 import { completionCommand } from './completion.js';
 import { demoCommand } from './demo.js';
 import { evaluateCommand } from './evaluate.js';
@@ -41,6 +43,8 @@ Exit status: 0 done, 1 a gate was missed, 2 wrong use or configuration, 3 some i
     evaluateCommand,
     rescoreCommand,
     queryCommand,
+    alertCommand,
+    compareCommand,
     migrateCommand,
     rollupCommand,
     demoCommand,

@@ -75,7 +75,7 @@ export async function watchSeries(
 ): Promise<SeriesStep> {
   const alerts: AlertRow[] = [];
   const states: StateRow[] = [];
-  const { series, kept, conversations, nowMs } = input;
+  const { series, kept, conversations } = input;
   const ends = endsOf(input, rules.supersededMs);
   const asked = new Map<number, Promise<boolean>>();
   const superseded = (atMs: number): Promise<boolean> => {

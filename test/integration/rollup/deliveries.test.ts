@@ -103,7 +103,7 @@ test('sends again, and only then, when a process died between its claim and its 
   const { url, bodies } = await webhookServer(200);
   const { webhook } = rulesFor(url);
   const died = {
-    rows: store.rows,
+    rows: (...args: Parameters<typeof store.rows>) => store.rows(...args),
     insertRows: (...args: Parameters<typeof store.insertRows>) =>
       args[2][0]?.[4] === 'claimed' ? store.insertRows(...args) : Promise.reject(new Error('killed')),
   };

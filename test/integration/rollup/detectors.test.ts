@@ -52,7 +52,7 @@ test('gives the same alerts after kills at any write, with two at once, in ticks
   const random = seededRandom(7);
   // Every third write of either is the last thing that it does.
   const mortal = () => ({
-    rows: store.rows,
+    rows: (...args: Parameters<typeof store.rows>) => store.rows(...args),
     insertRows: (...args: Parameters<typeof store.insertRows>) =>
       random() < 1 / 3 ? Promise.reject(new Error('killed')) : store.insertRows(...args),
   });

@@ -1,0 +1,115 @@
+import { writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { expect, onTestFinished, test } from 'vitest';
+
+import { createDetectors } from '../../src/rollup/detectors.js';
+import { openStore } from '../../src/store/clickhouse.js';
+import { openEngine } from '../../src/store/engine.js';
+import { queryRoute } from '../../src/worker/query-route.js';
+import { ALERT_RULES, MINUTE_MS, START_MS, stream, writeClosed } from '../support/alerts.js';
+import { runCli } from '../support/cli.js';
+import { ENGINE_DEPS, graded, temporaryDir, turn, WRITER_DEPS, writeInTurn, type TestStore } from '../support/store.js';
+
+/** A data directory in which version 1 got worse and version 2 is well; `store` is given back open. */
+async function madeStore(): Promise<{ store: TestStore; dataDir: string }> {
+  const dataDir = temporaryDir();
+  const config = { url: 'embedded', database: 'tracegrade', dataDir };
+  const opened = await openStore(config, ENGINE_DEPS);
+  const engine = await openEngine(config, ENGINE_DEPS);
+  await opened.migrate();
+  const close = async () => {
+    await engine.close();
+    await opened.close();
+  };
+  const command = (sql: string) => engine.command(sql.replaceAll('{db}', 'tracegrade'));
+  const store: TestStore = { ...opened, config, command, close };
+  const made = [...stream(150, 3), ...stream(60, 60, 150), ...stream(200, 2, 210, { version: '2' })];
+  await writeClosed(store, made);
+  const failed = { criterion: 'tools', kind: 'scored', value: 0, passed: false } as const;
+  const score = { ...failed, decidedBy: 'rule', reason: 'a secret of the user', details: {} } as const;
+  // 1-00151 is the second of the bad ones: of five, three are wrong, evenly.
+  const wrong = turn({ trace: 7, conversationId: '1-00151', assistantId: 'order-desk' });
+  await writeInTurn(store.writer(WRITER_DEPS), [graded(wrong, { label: 'incorrect', scores: [score] })]);
+  await createDetectors(store, ALERT_RULES).step(START_MS + 420 * MINUTE_MS);
+  await store.insertRows('rollup_ticks', ['at', 'read_at'], [[START_MS + 420 * MINUTE_MS, 1]]);
+  return { store, dataDir };
+}
+
+test('lists the open alert and explains it, with what decided and the traces', async () => {
+  const { store, dataDir } = await madeStore();
+  await store.close();
+  const set = ['--set', `dataDir=${dataDir}`];
+
+  const list = await runCli(['alert', 'list', '--format', 'json', ...set]);
+  const [{ alert_id: id }] = list.stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as { alert_id: string }) as [{ alert_id: string }];
+  const table = await runCli(['alert', 'explain', id.slice(0, 6), ...set]);
+  const json = await runCli(['alert', 'explain', '--latest', '--format', 'json', ...set]);
+
+  expect(table.stdout).toContain(`${id}  order-desk 1 (prod), policy p1`);
+  // 0.8^(1/3) = 0.92832.
+  expect(table.stdout).toContain('Held to "reliable": pass^3 >= 0.8, that is a success rate p >= p0 = 0.9283');
+  expect(table.stdout).toContain('Frozen with A = 1000');
+  expect(table.stdout).toMatch(/opened, page: evidence \S+ of the 1000 needed, decided by conversation 1-0\d+/);
+  expect(table.stdout).toMatch(/incorrect +1-0\d+ +tools +a{28}0007/);
+  expect(table.stdout).not.toContain('secret of the user');
+  const explained = JSON.parse(json.stdout) as { alert: unknown; conversations: { correct: boolean }[] };
+  expect(explained.alert).toMatchObject({ alert_id: id, transition: 'opened' });
+  expect(explained.conversations.filter(({ correct }) => !correct).length).toBeGreaterThan(30);
+});
+
+test('asks the worker that has the store open', async () => {
+  const { store, dataDir } = await madeStore();
+  const answer = queryRoute(store);
+  const server = createServer((request, response) => {
+    void (async () => {
+      const body = new TextEncoder().encode(await text(request));
+      if (request.url === '/healthz') return void response.end('ok');
+      const asked = { body, mediaType: 'application/json' } as Parameters<typeof answer>[0];
+      const { status, body: said } = await answer(asked);
+      return void response.writeHead(status).end(said);
+    })();
+  });
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+  onTestFinished(async () => {
+    server.close();
+    await store.close();
+  });
+  const { port } = server.address() as AddressInfo;
+  writeFileSync(join(dataDir, 'worker.json'), JSON.stringify({ pid: 1, host: '127.0.0.1', port }));
+
+  const list = await runCli(['alert', 'list', '--set', `dataDir=${dataDir}`], { isAlive: () => true });
+
+  expect(list.stderr).toBe('');
+  expect(list.stdout).toMatch(/open +page +order-desk 1 \(prod\) +reliable, >= 0\.9283/);
+});
+
+test('compares two versions, and says what it needs to know', async () => {
+  const { store, dataDir } = await madeStore();
+  await writeClosed(store, stream(20, 0, 300, { assistant: 'other', version: '1' }));
+  await store.close();
+  const set = ['--set', `dataDir=${dataDir}`];
+  const sides = ['--a', 'version=1', '--b', 'version=2'];
+
+  const json = await runCli(['compare', ...sides, '--assistant', 'order-desk', '--k', '1', '--format', 'json', ...set]);
+  const unclear = await runCli(['compare', ...sides, ...set]);
+  const nobody = await runCli(['compare', '--a', 'version=9', '--b', 'version=2', ...set]);
+  const last = ['--a', 'version=1,window=last_50', '--b', 'version=1,window=3h,to=2026-11-02T03:00:00Z'];
+  const windows = await runCli(['compare', ...last, '--assistant', 'order-desk', '--format', 'json', ...set]);
+
+  // 3 % of 150 and 60 % of 60 are 4 and 36 wrong of 210; 2 % of 200 are 4.
+  expect(JSON.parse(json.stdout)).toMatchObject({
+    a: { trials: 210, correct: 170, mean: expect.closeTo(171 / 212, 12) as number },
+    b: { trials: 200, correct: 196, mean: expect.closeTo(197 / 202, 12) as number },
+  });
+  expect((JSON.parse(json.stdout) as { worse: number }).worse).toBeLessThan(1e-6);
+  expect(unclear).toMatchObject({ status: 2, stderr: expect.stringContaining('--assistant expected') as string });
+  expect(nobody).toMatchObject({ status: 2, stderr: expect.stringContaining('counts for A (version=9') as string });
+  // The last 50 are of the bad hour; those that closed in the three hours before 03:00 are minutes 1 .. 179.
+  expect(JSON.parse(windows.stdout)).toMatchObject({ a: { trials: 50 }, b: { trials: 179 } });
+});
