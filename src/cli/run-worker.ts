@@ -5,6 +5,7 @@ import { createEvents } from '../telemetry/events.js';
 import { createLogger } from '../telemetry/logger.js';
 import { createRegistry, exposeReadings } from '../telemetry/metrics.js';
 import { EngineMissingError, MigrationError, StoreBusyError } from '../store/errors.js';
+import { createAlerting } from '../rollup/alerting.js';
 import { startRollup, type Rollup } from '../rollup/rollup.js';
 import { startRelay, type Relay } from '../worker/relay.js';
 import { startRollupRole, type RollupRole } from '../worker/rollup-role.js';
@@ -16,7 +17,7 @@ import { judgeSettings, redactionOf } from './judge-settings.js';
 import { kafkaConnection, kafkaSource } from './kafka-settings.js';
 import { packageVersion } from './package-version.js';
 import { removeWorkerAddress, writeWorkerAddress } from './worker-address.js';
-import { rollupRules, scoringPolicy, storeConfig, watchedExpectations } from './settings.js';
+import { alertingRules, rollupRules, scoringPolicy, storeConfig, watchedExpectations } from './settings.js';
 
 /** A worker, and the rollup that runs beside it in the role `all`. */
 export interface RunningWorker {
@@ -82,6 +83,7 @@ export async function runWorker(config: Config, io: Io, role: 'all' | 'worker' =
     await writeWorkerAddress(config.dataDir, { pid: io.pid, host, port: worker.port });
     const rollup = startRollup(rollupRules(config), {
       store: worker.store.rollup({ nowMs: io.nowMs, on: events }),
+      alerting: createAlerting(worker.store, alertingRules(config), events),
       prepare: () => worker.store.migrate(),
       events,
       nowMs: io.nowMs,
@@ -136,7 +138,14 @@ export async function runRollupRole(config: Config, io: Io): Promise<RollupRole>
   const { version, registry, events } = telemetry(config, io);
   try {
     return await startRollupRole(
-      { version, pid: io.pid, http: config.receive.http, store: storeConfig(config), rules: rollupRules(config) },
+      {
+        version,
+        pid: io.pid,
+        http: config.receive.http,
+        store: storeConfig(config),
+        rules: rollupRules(config),
+        alerting: alertingRules(config),
+      },
       { events, registry, nowMs: io.nowMs, isAlive: io.isAlive },
     );
   } catch (error) {

@@ -7,7 +7,7 @@ import type { DatasetFault } from '../score/datasets.js';
 import { buildExpectationIndex, type ExpectationIndex } from '../score/expectations.js';
 import { resolvePolicy, type ScoringPolicy } from '../score/policy.js';
 import type { AlertRules, WatchedObjective } from '../rollup/alert-rules.js';
-import type { createAlerting } from '../rollup/alerting.js';
+import type { AlertingRules } from '../rollup/alerting.js';
 import type { Events } from '../telemetry/events.js';
 import { openDatasets, type WatchedDatasets } from '../watched-datasets.js';
 import { CommandError, ExitStatus } from './exit-status.js';
@@ -80,7 +80,7 @@ export function storeConfig(config: Config): StoreConfig {
 }
 
 /** What alerts are raised on, and who is told. */
-export function alertingRules(config: Config): Parameters<typeof createAlerting>[1] {
+export function alertingRules(config: Config): AlertingRules {
   const { urls, timeoutMs, maxAgeMs } = config.alert.webhook;
   return { alerts: alertRules(config), webhook: { urls, timeoutMs, maxAgeMs } };
 }

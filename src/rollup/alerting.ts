@@ -18,6 +18,11 @@ export interface AlertingEvents extends DeliveryEvents {
   alertDeliveryFailed(error: unknown): void;
 }
 
+export interface AlertingRules {
+  readonly alerts: AlertRules;
+  readonly webhook: DeliveryRules & WebhookRules;
+}
+
 export interface Alerting {
   /**
    * Looks for what raises or ends an alert; gives the transitions that it wrote, which another rollup may have written
@@ -29,16 +34,19 @@ export interface Alerting {
   step(times: { readonly nowMs: number | null; readonly wallMs: number }): Promise<readonly AlertRow[]>;
   /** Tells webhooks what is due. One run at a time: a second call gives the first one's end. Never throws. */
   deliver(wallMs: number): Promise<void>;
+  /** Ends with the message in hand; what else is due is told by the next start. */
+  stop(): Promise<void>;
 }
 
 /** Alerts of a store, for a tick to call. */
 export function createAlerting(
   store: Pick<Store, 'rows' | 'insertRows'>,
-  rules: { readonly alerts: AlertRules; readonly webhook: DeliveryRules & WebhookRules },
+  rules: AlertingRules,
   events: AlertingEvents,
 ): Alerting {
   const detectors = createDetectors(store, rules.alerts);
   const post: Parameters<typeof deliverAlerts>[2]['post'] = (url, message) => postWebhook(url, message, rules.webhook);
+  const stopping = new AbortController();
   let delivering: Promise<void> | null = null;
 
   return {
@@ -52,10 +60,14 @@ export function createAlerting(
       return written;
     },
     deliver(wallMs) {
-      delivering ??= deliverAlerts(rules.webhook, wallMs, { store, post, events })
+      delivering ??= deliverAlerts(rules.webhook, wallMs, { store, post, events, stop: stopping.signal })
         .catch((error: unknown) => events.alertDeliveryFailed(error))
         .finally(() => (delivering = null));
       return delivering;
+    },
+    async stop() {
+      stopping.abort();
+      await delivering;
     },
   };
 }

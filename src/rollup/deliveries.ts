@@ -23,6 +23,8 @@ export interface DeliveryDeps {
   readonly store: Pick<Store, 'rows' | 'insertRows'>;
   readonly post: (url: string, message: WebhookMessage) => Promise<Outcome>;
   readonly events: DeliveryEvents;
+  /** Aborted: no other message is begun. */
+  readonly stop?: AbortSignal;
 }
 
 /** `webhook`: stands for its URL. */
@@ -51,6 +53,7 @@ export async function deliverAlerts(rules: DeliveryRules, wallMs: number, deps: 
   if (rules.urls.length === 0) return;
   const urls = new Map(rules.urls.map((url) => [webhookName(url), url]));
   for (const due of await dueAlerts(deps.store, [...urls.keys()], rules, wallMs)) {
+    if (deps.stop?.aborted === true) return;
     await attempt(due, urls.get(due.webhook) as string, rules, wallMs, deps);
   }
 }

@@ -8,11 +8,14 @@ import { MigrationError } from '../store/errors.js';
 import type { RollupStore } from '../store/rollup-store.js';
 import type { Events } from '../telemetry/events.js';
 import { replayTicks, type Replay, type ReplayRange } from './replay.js';
+import type { Alerting } from './alerting.js';
 import type { RollupRules } from './rules.js';
 import { runTick, type TickReport } from './tick.js';
 
 export interface RollupDeps {
   readonly store: RollupStore;
+  /** Looks for alerts behind each tick; absent: nobody does. */
+  readonly alerting?: Alerting;
   /** Brings the tables to this program's version; called until it has succeeded once. */
   readonly prepare: () => Promise<unknown>;
   readonly events: Pick<Events, 'rollupTicked' | 'rollupFailed'>;
@@ -38,7 +41,7 @@ export interface Rollup {
 const RETRY_MS = 5_000;
 
 export function startRollup(rules: RollupRules, deps: RollupDeps): Rollup {
-  const { store, events, nowMs } = deps;
+  const { store, alerting, events, nowMs } = deps;
   let timer: NodeJS.Timeout | undefined;
   let trouble: Error | null = null;
   const stopping = new AbortController();
@@ -54,6 +57,9 @@ export function startRollup(rules: RollupRules, deps: RollupDeps): Rollup {
     prepared = true;
     const report = await runTick(store, rules, stopping.signal);
     ({ atMs } = report);
+    await alerting?.step({ nowMs: atMs, wallMs: nowMs() });
+    // Not waited for: a webhook that hangs holds no tick.
+    void alerting?.deliver(nowMs());
     trouble = null;
     events.rollupTicked({ ...report, ms: nowMs() - startedMs });
     return report;
@@ -94,6 +100,7 @@ export function startRollup(rules: RollupRules, deps: RollupDeps): Rollup {
       stopping.abort();
       clearTimeout(timer);
       await last;
+      await alerting?.stop();
     },
   };
 }

@@ -4,6 +4,7 @@
  */
 import { decodeTraces } from '../receive/decode.js';
 import { startOtlpHttp, type OtlpHttpConfig } from '../receive/otlp-http.js';
+import { createAlerting, type AlertingRules } from '../rollup/alerting.js';
 import { startRollup } from '../rollup/rollup.js';
 import type { RollupRules } from '../rollup/rules.js';
 import { openStore } from '../store/clickhouse.js';
@@ -18,6 +19,7 @@ export interface RollupRoleSettings {
   readonly http: OtlpHttpConfig;
   readonly store: StoreConfig;
   readonly rules: RollupRules;
+  readonly alerting: AlertingRules;
 }
 
 export interface RollupRoleDeps {
@@ -42,6 +44,7 @@ export async function startRollupRole(settings: RollupRoleSettings, deps: Rollup
   const store = await openStore(settings.store, deps);
   const rollup = startRollup(settings.rules, {
     store: store.rollup({ nowMs, on: events }),
+    alerting: createAlerting(store, settings.alerting, events),
     prepare: () => store.migrate(),
     events,
     nowMs,

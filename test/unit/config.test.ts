@@ -127,3 +127,53 @@ test('reports a missing environment variable once', () => {
 test('describes every key', () => {
   for (const key of configKeys()) expect(key.description, key.path.join('.')).not.toBe('');
 });
+
+test('lists what is wrong with objectives, each with its place', () => {
+  const objectives = [
+    { name: 'a', passPowK: 0.8 },
+    { name: 'baseline', successRate: 0.9 },
+    { name: 'b c', successRate: 1.5 },
+    { name: 'd' },
+  ];
+
+  const faults = faultsOf({ sets: [`alert.objectives=${JSON.stringify(objectives)}`] });
+
+  expect(faults).toEqual([
+    'alert.objectives[0]: passPowK and k go together',
+    'alert.objectives[1]: the name baseline is taken by alert.baseline',
+    'alert.objectives[2].name: a name of letters, digits, ., _ and - expected, at most 64, got "b c"',
+    'alert.objectives[2].successRate: Too big: expected number to be <1, got 1.5',
+    'alert.objectives[3]: either passPowK or successRate expected',
+  ]);
+});
+
+test('refuses a drop that cannot happen, a name twice, and waits longer than a series lives', () => {
+  // 0.001^(1/10) = 0.501.
+  const objectives = [
+    { name: 'a', passPowK: 0.001, k: 10, delta: 0.6 },
+    { name: 'a', successRate: 0.9 },
+  ];
+
+  const faults = faultsOf({
+    sets: [`alert.objectives=${JSON.stringify(objectives)}`, 'alert.waitMs=10', 'alert.supersededMs=5'],
+  });
+
+  expect(faults).toContain('alert.objectives[1].name: a name of its own expected, got a again');
+  expect(faults.find((fault) => fault.startsWith('alert.objectives[0]: '))).toMatch(
+    /delta must be < 0\.501\d*, .*, got 0\.6/,
+  );
+  expect(faults).toContain('alert.waitMs: must be <= alert.supersededMs (5), got 10');
+});
+
+test('never shows the URL of a webhook, and warns where one stands in the file', () => {
+  const faults = faultsOf({ sets: ['alert.webhook.urls=[hooks/T0/secret]'] });
+  const read = readConfig({
+    file: { name: 't.yaml', text: 'alert: { webhook: { urls: ["https://example.test/secret"] } }' },
+    env: {},
+    sets: [],
+  });
+
+  expect(faults).toHaveLength(1);
+  expect(faults[0]).not.toContain('secret');
+  expect(read.ok && read.warnings.map(({ path }) => path)).toEqual(['alert.webhook.urls']);
+});
