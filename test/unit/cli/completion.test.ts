@@ -60,7 +60,7 @@ test.each([
 
   for (const part of parts) expect(text).toContain(part);
   // Each command with its --set, whose value is free.
-  expect(text.match(shell === 'zsh' ? /'\*--set\[/g : / -l set -x /g)).toHaveLength(9);
+  expect(text.match(shell === 'zsh' ? /'\*--set\[/g : / -l set -x /g)).toHaveLength(10);
 });
 
 const found = (shell: string) => spawnSync(shell, ['-c', 'true']).error === undefined;
