@@ -32,9 +32,12 @@ export const WRITER_DEPS: Omit<WriterDeps, 'insert'> = {
   chance: () => 0.5,
 };
 
-export function temporaryDir(): string {
+/** Takes what has to be done when the test, or the tests that share a thing, are over; last first. */
+export type AtEnd = (cleanUp: () => void | Promise<void>) => void;
+
+export function temporaryDir(atEnd: AtEnd = onTestFinished): string {
   const dir = mkdtempSync(join(tmpdir(), 'tracegrade-store-'));
-  onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
+  atEnd(() => rmSync(dir, { recursive: true, force: true }));
   return dir;
 }
 
@@ -45,14 +48,14 @@ const server = inject('clickhouse') as string | undefined;
 export const embeddedTest = test.skipIf(server !== undefined);
 
 /** A place for a new store: a directory, or a database on the server; removed after the test. */
-export function freshPlace(): StoreConfig {
-  const dataDir = temporaryDir();
+export function freshPlace(atEnd: AtEnd = onTestFinished): StoreConfig {
+  const dataDir = temporaryDir(atEnd);
   if (server === undefined) return { url: 'embedded', database: 'tracegrade', dataDir };
   const database = `test_${randomUUID().replaceAll('-', '')}`;
   const { origin, username, password } = new URL(server);
   const credentials = username === '' ? {} : { username, password: decodeURIComponent(password) };
   const config = { url: origin, database, dataDir, ...credentials };
-  onTestFinished(async () => {
+  atEnd(async () => {
     const engine = await openEngine(config, ENGINE_DEPS);
     await engine.command(`DROP DATABASE IF EXISTS ${database} SYNC`);
     await engine.close();
@@ -67,11 +70,14 @@ export interface TestStore extends Store {
 }
 
 /** A new store with its tables; closed and removed after the test. `{db}` stands for its database. */
-export async function freshStore(changes: Partial<StoreConfig> = {}): Promise<TestStore> {
-  const config = { ...freshPlace(), ...changes };
+export async function freshStore(
+  changes: Partial<StoreConfig> = {},
+  atEnd: AtEnd = onTestFinished,
+): Promise<TestStore> {
+  const config = { ...freshPlace(atEnd), ...changes };
   const store = await openStore(config, ENGINE_DEPS);
   const engine = await openEngine(config, ENGINE_DEPS);
-  onTestFinished(async () => {
+  atEnd(async () => {
     await engine.close();
     await store.close();
   });

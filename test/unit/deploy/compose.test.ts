@@ -3,9 +3,11 @@ import { parse } from 'yaml';
 import { describe, expect, test } from 'vitest';
 
 import { readConfig } from '../../../src/config.js';
+import { dashboardProviders, dataSources, queries } from '../../support/grafana.js';
 
 const root = new URL('../../../', import.meta.url);
 const read = (path: string) => readFileSync(new URL(path, root), 'utf8');
+const isThere = (path: string) => existsSync(new URL(path, root));
 const isFile = (path: string) => existsSync(new URL(path, root)) && statSync(new URL(path, root)).isFile();
 
 /** As compose does with an empty environment. */
@@ -31,6 +33,10 @@ const compose = parse(withDefaults(text)) as {
 const services = Object.entries(compose.services);
 const service = (name: string): Service => compose.services[name] as Service;
 const dockerfile = read('Dockerfile');
+const environmentOf = (name: string): Record<string, string> =>
+  Object.fromEntries(Object.entries(service(name).environment ?? {}).map(([key, value]) => [key, String(value)]));
+/** Without its comments. */
+const userXml = read('deploy/clickhouse/grafana-user.xml').replaceAll(/<!--[\s\S]*?-->/g, '');
 
 /** Settings of the topic, and its options. */
 function topic() {
@@ -95,9 +101,9 @@ describe('docker-compose.yml', () => {
   test('mounts files that are in the repository and volumes that it declares', () => {
     const mounts = services.flatMap(([, { volumes = [] }]) => volumes.map((volume) => volume.split(':')[0] as string));
 
-    expect(mounts).toHaveLength(4);
+    expect(mounts).toHaveLength(8);
     for (const source of mounts) {
-      const known = source.startsWith('.') ? isFile(source) : Object.hasOwn(compose.volumes, source);
+      const known = source.startsWith('.') ? isThere(source) : Object.hasOwn(compose.volumes, source);
       expect(known, source).toBe(true);
     }
   });
@@ -111,10 +117,8 @@ describe('docker-compose.yml', () => {
   });
 
   test('configures workers without fault', () => {
-    const { environment = {}, command } = service('worker');
-    const env = Object.fromEntries(Object.entries(environment).map(([name, value]) => [name, String(value)]));
-
-    const result = readConfig({ env, sets: [] });
+    const result = readConfig({ env: environmentOf('worker'), sets: [] });
+    const { command } = service('worker');
 
     expect(command).toEqual(['start', '--role', 'worker']);
     expect(result).toMatchObject({ ok: true });
@@ -126,6 +130,54 @@ describe('docker-compose.yml', () => {
     expect(receive.kafka.encoding).toBe(exporter.traces.encoding);
     const server = service('clickhouse').environment;
     expect(store).toMatchObject({ username: server?.CLICKHOUSE_USER, password: server?.CLICKHOUSE_PASSWORD });
+  });
+
+  test('configures the rollup without fault, on the store of the workers', () => {
+    const result = readConfig({ env: environmentOf('rollup'), sets: [] });
+    const workers = readConfig({ env: environmentOf('worker'), sets: [] });
+
+    expect(service('rollup').command).toEqual(['start', '--role', 'rollup']);
+    expect(result).toMatchObject({ ok: true });
+    if (result.ok && workers.ok) expect(result.config.store).toEqual(workers.config.store);
+  });
+
+  test('gives Grafana its plugin, its files and what they expect of its environment', () => {
+    const { volumes = [] } = service('grafana');
+    const environment = environmentOf('grafana');
+    const inside = (path: string) => volumes.find((mount) => mount.split(':')[1] === path)?.split(':')[0];
+    const [source] = dataSources as [(typeof dataSources)[0]];
+    const written = JSON.stringify(source);
+
+    expect(inside('/etc/grafana/provisioning')).toBe('./grafana/provisioning');
+    for (const { options } of dashboardProviders) expect(inside(options.path)).toBe('./grafana/dashboards');
+    const [plugin, version] = environment['GF_PLUGINS_PREINSTALL_SYNC']?.split('@') ?? [];
+    expect(plugin).toBe(source.type);
+    expect(new Set(queries.map(({ target }) => target.pluginVersion))).toEqual(new Set([version]));
+    for (const [, name = ''] of written.matchAll(/\$(\w+)/g)) expect(Object.keys(environment)).toContain(name);
+    expect(Object.keys(compose.services)).toContain(environment['TRACEGRADE_CLICKHOUSE_HOST']);
+  });
+
+  test('makes the user that Grafana reads with, with the password that Grafana has', () => {
+    const [source] = dataSources as [(typeof dataSources)[0]];
+    const user =
+      new RegExp(`<users>\\s*<${String(source.jsonData['username'])}>([\\s\\S]*)</users>`).exec(userXml)?.[1] ?? '';
+    const variable = /<password from_env="(\w+)"\/>/.exec(user)?.[1] ?? '';
+
+    const mounted = service('clickhouse').volumes?.filter((mount) => mount.includes('grafana-user.xml'));
+    expect(mounted).toEqual([
+      './deploy/clickhouse/grafana-user.xml:/etc/clickhouse-server/users.d/grafana-user.xml:ro',
+    ]);
+    expect(environmentOf('clickhouse')[variable]).toBe(environmentOf('grafana')['TRACEGRADE_CLICKHOUSE_PASSWORD']);
+    expect(user).toContain(`<query>GRANT SELECT ON ${String(source.jsonData['defaultDatabase'])}.*</query>`);
+    expect(user).toContain('<profile>grafana</profile>');
+  });
+
+  test('lets that user read, and change nothing but how long a query may take, as the plugin does with each', () => {
+    const profile = /<profiles>([\s\S]*)<\/profiles>/.exec(userXml)?.[1] ?? '';
+
+    expect(profile).toContain('<readonly>1</readonly>');
+    const changeable = [...profile.matchAll(/<(\w+)>\s*<changeable_in_readonly\/>/g)].map(([, name]) => name);
+    expect(changeable).toEqual(['max_execution_time']);
   });
 
   test('holds no secret but the default of a variable', () => {
