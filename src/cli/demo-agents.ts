@@ -47,10 +47,14 @@ const SCRIPTS = [weatherConversation, orderConversation, travelConversation];
 
 export const DEMO_AGENTS = SCRIPTS.length;
 
-/** The n-th conversation in the order in which they happen, from 0 on; the agents take turns. */
-export function demoConversation(n: number): DemoConversation {
-  const script = SCRIPTS[n % DEMO_AGENTS] as (i: number) => DemoConversation;
-  return script(Math.floor(n / DEMO_AGENTS));
+/**
+ * The n-th conversation in the order in which they happen, from 0 on; the agents take turns. From its conversation
+ * `worseFrom` on (counted for each agent) the order desk is worse, under the same version: what changed is not recorded.
+ */
+export function demoConversation(n: number, worseFrom: number): DemoConversation {
+  const script = SCRIPTS[n % DEMO_AGENTS] as (typeof SCRIPTS)[0];
+  const i = Math.floor(n / DEMO_AGENTS);
+  return script(i, i >= worseFrom);
 }
 
 /** Reliable: one slip in forty, a unit that nobody asked for. */
@@ -79,8 +83,11 @@ function weatherConversation(i: number): DemoConversation {
   };
 }
 
-/** Two turns. Now and then it refunds without looking the order up, or sends the amount as text. */
-function orderConversation(i: number): DemoConversation {
+/**
+ * Two turns. Now and then it answers without looking the order up, or sends the amount as text: 6 of 48 conversations go
+ * wrong. When it is worse, it looks up two orders of three: 21 of 48.
+ */
+function orderConversation(i: number, worse: boolean): DemoConversation {
   const orderId = `A-${1000 + i}`;
   const lookup: ScriptedCall = {
     name: 'lookup_order',
@@ -92,7 +99,7 @@ function orderConversation(i: number): DemoConversation {
     args: { order_id: orderId, amount: 40 },
     result: { refunded: 40 },
   };
-  const skipsLookup = i % 12 === 5;
+  const skipsLookup = i % 12 === 5 || (worse && i % 3 === 1);
   const textAmount = i % 16 === 9;
   const refundMade: ScriptedCall = textAmount
     ? { ...refund, args: { order_id: orderId, amount: '40 euros' }, error: 'amount must be a number' }
@@ -118,7 +125,7 @@ function orderConversation(i: number): DemoConversation {
   };
 }
 
-/** Unreliable: every third conversation swaps the direction or forgets the return trip. */
+/** Unreliable, and no worse than it ever was: every third conversation swaps the direction or forgets the return trip. */
 function travelConversation(i: number): DemoConversation {
   const from = pick(CITIES, i);
   const to = pick(CITIES, i + 3);

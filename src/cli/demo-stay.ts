@@ -17,12 +17,13 @@ interface Staying {
   readonly sender: DemoSender;
   /** The conversation to go on with. */
   readonly from: number;
+  readonly worseFrom: number;
 }
 
 /** Says what can be done with the demo's worker, and lets conversations go on arriving until SIGINT or SIGTERM. */
-export async function stay(worker: Worker, { dataDir, sender, from }: Staying, io: Io): Promise<void> {
+export async function stay(worker: Worker, { dataDir, sender, from, worseFrom }: Staying, io: Io): Promise<void> {
   io.stdout.write(invitation(`http://127.0.0.1:${worker.port}`, dataDir, io));
-  await Promise.all([untilStopped(worker, io), trickle(from, sender, io)]);
+  await Promise.all([untilStopped(worker, io), trickle({ from, worseFrom }, sender, io)]);
 }
 
 function invitation(url: string, dataDir: string, io: Io): string {
@@ -40,11 +41,15 @@ For an agent of your own that sends OTLP over HTTP:
 }
 
 /** Goes on with the conversations from the n-th on, one at a time as they happen, until it is stopped. */
-async function trickle(from: number, sender: DemoSender, io: Io): Promise<void> {
+async function trickle(
+  { from, worseFrom }: Pick<Staying, 'from' | 'worseFrom'>,
+  sender: DemoSender,
+  io: Io,
+): Promise<void> {
   try {
     for (let n = from; n < from + MOST_TRICKLED; n += 1) {
       await delay(TRICKLE_MS, undefined, { signal: io.stop });
-      await sender.send(demoConversation(n), io.nowMs() - LONGEST_MS);
+      await sender.send(demoConversation(n, worseFrom), io.nowMs() - LONGEST_MS);
     }
   } catch (error) {
     if (!io.stop.aborted) throw error;

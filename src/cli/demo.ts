@@ -32,13 +32,14 @@ const SHOWN = 12;
 export const demoCommand: RegisterCommand = (program, io, done) => {
   const command: Command = program
     .command('demo')
-    .summary('see it work: three sample agents, graded')
+    .summary('see it work: three sample agents, graded, and one of them becomes worse')
     .description(
       'Starts a worker on a free port of this machine, lets three scripted agents send their traces to it through the ' +
-        'OpenTelemetry SDK and its OTLP exporter, and prints what was graded. Needs no API key and no server; nothing ' +
-        'leaves this machine. All conversations count as closed when it ends.',
+        'OpenTelemetry SDK and its OTLP exporter, and prints what was graded. After two thirds of the conversations one ' +
+        'agent becomes worse, and the alert says so. Needs no API key and no server; nothing leaves this machine. All ' +
+        'conversations count as closed when it ends.',
     )
-    .option('--conversations <n>', 'conversations of each agent', positiveInteger, 60)
+    .option('--conversations <n>', 'conversations of each agent', positiveInteger, 450)
     .option('--keep <dir>', 'keep the data in this directory, to query it afterwards (default: it is thrown away)')
     .option('--stay', 'keep the worker running, and a conversation arriving every few seconds, until Ctrl-C')
     .action(async (options: DemoOptions) => done(await runDemo(options, io)));
@@ -72,7 +73,8 @@ async function runDemo(options: DemoOptions, io: Io): Promise<ExitStatus> {
       try {
         const progress = createProgress(io.stderr, io.nowMs);
         const conversations = DEMO_AGENTS * options.conversations;
-        await sendConversations(conversations, sender, io, (sent) =>
+        const worseFrom = Math.floor((2 * options.conversations) / 3);
+        await sendConversations({ conversations, worseFrom }, sender, io, (sent) =>
           progress.update(`${sent} of ${conversations} conversations sent`),
         );
         progress.update('grading');
@@ -83,7 +85,7 @@ async function runDemo(options: DemoOptions, io: Io): Promise<ExitStatus> {
         await rollup?.tick();
         await rollup?.replay({ fromMs: null, toMs: null });
         await report(worker.store, config, io);
-        if (options.stay === true) await stay(worker, { dataDir, sender, from: conversations }, io);
+        if (options.stay === true) await stay(worker, { dataDir, sender, from: conversations, worseFrom }, io);
       } finally {
         await sender.stop();
       }
@@ -124,17 +126,20 @@ const DEMO_SETTINGS = [
   'telemetry.logLevel=warn',
 ];
 
-/** They happened one a minute until now, so that panels by time have something to show. */
+/** Each agent has one a minute, and the last one has been over for long enough to be closed at the last tick. */
+const SPACING_MS = 60_000 / DEMO_AGENTS;
+const OVER_MS = 120_000;
+
 async function sendConversations(
-  count: number,
+  { conversations, worseFrom }: { readonly conversations: number; readonly worseFrom: number },
   sender: DemoSender,
   io: Io,
   onSent: (sent: number) => void,
 ): Promise<void> {
-  const startMs = io.nowMs() - count * 60_000;
-  for (let n = 0; n < count; n += 1) {
+  const startMs = io.nowMs() - OVER_MS - conversations * SPACING_MS;
+  for (let n = 0; n < conversations; n += 1) {
     if (io.stop.aborted) throw new CommandError('interrupted', ExitStatus.usage);
-    await sender.send(demoConversation(n), startMs + n * 60_000);
+    await sender.send(demoConversation(n, worseFrom), startMs + n * SPACING_MS);
     if (n % 100 === 99) {
       await sender.flush();
       onSent(n + 1);
