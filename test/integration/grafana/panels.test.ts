@@ -1,71 +1,22 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
-import { expandMacros, expandVariables, type Chosen, type MacroContext } from '../../support/grafana-macros.js';
+import { column, drawn, expectTimeSeries, openBoard, show as showIn, type Frame } from '../../support/grafana-board.js';
+import type { Chosen, MacroContext } from '../../support/grafana-macros.js';
 import { mergeAll, RANGE, storeForBoards, TURNS } from '../../support/grafana-rows.js';
-import { dashboards, queries, ruleGroups, type Target } from '../../support/grafana.js';
+import { queries, ruleGroups, type Target } from '../../support/grafana.js';
 import { freshStore, type TestStore } from '../../support/store.js';
 
 // Alert rules were met with an interval of 0, and variables with a range of nothing.
 const CONTEXT: MacroContext = { ...RANGE, intervalMs: 1_000 };
 
-interface Frame {
-  readonly names: readonly string[];
-  /** Types of the columns, as the engine names them. */
-  readonly types: readonly string[];
-  readonly rows: readonly (readonly unknown[])[];
-}
-
-/** Runs SQL as the board does, read-only and in the database of the data source. */
-async function run(store: TestStore, sql: string): Promise<Frame> {
-  const outcome = await store.query(sql, { format: 'JSONCompact' });
-  if (outcome.status !== 'ok') {
-    throw new Error(outcome.status === 'refused' ? `${outcome.message}\n${sql}` : outcome.cause.message);
-  }
-  let text = '';
-  for await (const chunk of outcome.body)
-    text += typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString('utf8');
-  const { meta, data } = JSON.parse(text) as { meta: { name: string; type: string }[]; data: unknown[][] };
-  return { names: meta.map(({ name }) => name), types: meta.map(({ type }) => type), rows: data };
-}
-
 const show = (store: TestStore, target: Target, chosen: Chosen, context = CONTEXT) =>
-  run(store, expandMacros(expandVariables(target.rawSql, chosen), context));
+  showIn(store, target, chosen, context);
 
-/** What Grafana has chosen when a board is opened: its queries decide what there is, in their order. */
-async function opened(store: TestStore): Promise<Chosen> {
-  const chosen: Record<string, string | readonly string[]> = {};
-  for (const { name, query, multi, current } of [...dashboards.values()].flatMap(({ templating }) => templating.list)) {
-    if (typeof query === 'string') {
-      chosen[name] = typeof current.value === 'string' ? current.value : [...current.value];
-      continue;
-    }
-    const values = (await show(store, query, chosen)).rows.map(([value]) => String(value));
-    const one = values.find((value) => value === current.value) ?? values[0] ?? '';
-    chosen[name] = multi === true ? values : one;
-  }
-  return chosen;
-}
-
-const column = ({ names, rows }: Frame, name: string) => rows.map((row) => row[names.indexOf(name)]);
 const panelQuery = (title: RegExp) => queries.find(({ kind, name }) => kind === 'panel' && title.test(name))!.target;
-
-/** As the plugin turns rows into a frame of time series: a time, labels of text, numbers. */
-function expectTimeSeries({ names, types, rows }: Frame): void {
-  expect(names[0]).toBe('time');
-  expect(types[0]).toMatch(/^DateTime(64\(3, 'UTC'\))?$/);
-  for (const type of types.slice(1))
-    expect(type).toMatch(/^(LowCardinality\(String\)|String|Nullable\(Float64\)|Float64|UInt64)$/);
-  expect(types.some((type) => /Float64|UInt64/.test(type))).toBe(true);
-  const times = rows.map(([time]) => String(time));
-  expect(times).toEqual([...times].sort());
-  const labels = types.flatMap((type, i) => (/String/.test(type) ? [i] : []));
-  const keys = rows.map((row) => JSON.stringify([row[0], ...labels.map((i) => row[i])]));
-  expect(new Set(keys).size).toBe(keys.length);
-}
 
 test('all queries give no rows and no error on a store where nothing has happened', async () => {
   const store = await freshStore();
-  const chosen = await opened(store);
+  const chosen = await openBoard(store, CONTEXT);
 
   for (const { name, target } of queries) {
     const frame = await show(store, target, chosen);
@@ -84,7 +35,7 @@ describe('on a store with revisions that are not merged', () => {
 
   beforeAll(async () => {
     store = await storeForBoards((cleanUp) => cleanUps.unshift(cleanUp));
-    chosen = { ...(await opened(store)), trace: TURNS[1].traceId };
+    chosen = { ...(await openBoard(store, CONTEXT)), trace: TURNS[1].traceId };
   });
 
   afterAll(async () => {
@@ -257,18 +208,8 @@ describe('on a store with revisions that are not merged', () => {
     test('give rows of the shape that they need, the same before and after everything is merged', async () => {
       const before = new Map<string, Frame>();
 
-      const drawn = queries.flatMap(({ name, target, repeat }) => {
-        const values =
-          repeat === undefined
-            ? [chosen]
-            : [...(chosen[repeat] ?? [])].map((value) => ({ ...chosen, [repeat]: value }));
-        return values.map((one) => ({
-          name: `${name} ${repeat === undefined ? '' : String(one[repeat])}`,
-          target,
-          chosen: one,
-        }));
-      });
-      for (const { name, target, chosen: one } of drawn) {
+      const all = drawn(chosen);
+      for (const { name, target, chosen: one } of all) {
         const frame = await show(store, target, one);
         if (target.format === 0) expectTimeSeries(frame);
         expect(frame.rows.length, name).toBeGreaterThan(0);
@@ -276,14 +217,13 @@ describe('on a store with revisions that are not merged', () => {
       }
       await mergeAll(store);
 
-      expect(before.size).toBe(drawn.length);
-      for (const { name, target, chosen: one } of drawn)
+      expect(before.size).toBe(all.length);
+      for (const { name, target, chosen: one } of all)
         expect(await show(store, target, one), name).toEqual(before.get(name));
     });
 
     test('run with a range of nothing and an interval of 0', async () => {
-      for (const { name, target, repeat } of queries) {
-        const one = repeat === undefined ? chosen : { ...chosen, [repeat]: chosen[repeat]?.[0] ?? '' };
+      for (const { name, target, chosen: one } of drawn(chosen)) {
         const frame = await show(store, target, one, { fromMs: 0, toMs: 0, intervalMs: 0 });
         if (target.format === 0) expectTimeSeries(frame);
         expect(frame.names.length, name).toBeGreaterThan(0);
