@@ -31,7 +31,8 @@ const ofSeries = 'series IN (${series:csv})';
 
 /**
  * Estimates of a metric as a step: a row stands from `at` to the next one, so what stood when the range began is its first
- * point, and what stands last is drawn on to the end of the range, or as far as the rollup has come.
+ * point, and what stands last is drawn on to the end of the range, or as far as the rollup has come. Of the rows that would
+ * share a pixel the last one is drawn.
  */
 function steps(metric, columns, inner = '') {
   return `
@@ -61,6 +62,8 @@ FROM
         AND at <= range_from
         GROUP BY series
     ))
+    ORDER BY at DESC
+    LIMIT 1 BY series, intDiv(toUnixTimestamp(at), $__interval_s)
 )
 WHERE known_until >= range_from
 ORDER BY time`;

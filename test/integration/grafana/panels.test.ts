@@ -73,7 +73,9 @@ describe('on a store with revisions that are not merged', () => {
     test('show a step from what stood when the range began to where the rollup has come', async () => {
       const [series] = chosen['series'] as string[];
 
-      const frame = await show(store, panelQuery(/, pass\^\$k: all of \$k conversations are right$/), {
+      const target = panelQuery(/, pass\^\$k: all of \$k conversations are right$/);
+
+      const frame = await show(store, target, {
         ...chosen,
         series: [series!],
       });
@@ -86,6 +88,10 @@ describe('on a store with revisions that are not merged', () => {
       ]);
       const means = column(frame, 'pass^K').map((mean) => Number(mean).toFixed(6));
       expect(means).toEqual(['0.785714', '0.604396', '0.329670', '0.329670']);
+
+      // 10:00 and 11:00 share the two hours of a wide range's pixel.
+      const wide = await show(store, target, { ...chosen, series: [series!] }, { ...CONTEXT, intervalMs: 7_200_000 });
+      expect(column(wide, 'time').map((time) => String(time).slice(11, 16))).toEqual(['09:00', '11:00', '11:30']);
     });
 
     test('show what stood before a range in which nothing changed, and nothing beyond where the rollup has come', async () => {
