@@ -91,17 +91,18 @@ WHERE transition != 'closed'
 ORDER BY opened DESC, alert_id`,
 
   reading: `
-SELECT
-    concat(worker, ' reads ', source) AS what,
-    argMax(stream_time, h.at) AS \`come to\`,
-    max(h.at) AS \`last sign of life\`
-FROM heartbeats AS h
-WHERE h.at > (SELECT max(at) FROM heartbeats) - INTERVAL 1 DAY
-GROUP BY worker, source
-UNION ALL
-SELECT 'rollup' AS what, max(at) AS \`come to\`, max(written_at) AS \`last sign of life\`
-FROM rollup_ticks
-HAVING count() > 0
+SELECT what, come_to AS \`come to\`, seen AS \`last sign of life\`
+FROM
+(
+    SELECT concat(worker, ' reads ', source) AS what, argMax(stream_time, h.at) AS come_to, max(h.at) AS seen
+    FROM heartbeats AS h
+    WHERE h.at > (SELECT max(at) FROM heartbeats) - INTERVAL 1 DAY
+    GROUP BY worker, source
+    UNION ALL
+    SELECT 'rollup' AS what, max(at) AS come_to, max(written_at) AS seen
+    FROM rollup_ticks
+    HAVING count() > 0
+)
 ORDER BY what`,
 
   now: `

@@ -58,10 +58,9 @@ function estimates(series: Series, at: string, trials: number, correct: number, 
     leftOut: 4,
     judged: true,
     tasks: new Map(),
-    version,
   };
   const rules = { ks: [1, 3], prior: { a: 1, b: 1 }, level: 0.95 };
-  return estimateRows(series, '24h', counts, time(at), rules).map((row) => ({ ...row }));
+  return estimateRows(series, '24h', counts, time(at), rules).map((row) => ({ ...row, version }));
 }
 
 const FAILED: Score = {
@@ -108,7 +107,6 @@ function conversation(series: Series, id: string, closed: string, version: numbe
     incorrect_whatever_comes: false,
     judged: true,
     retracted: false,
-    version,
     ...changes,
   };
 }
