@@ -53,7 +53,7 @@ export async function readDrops(store: Store): Promise<Drop[]> {
 
 /** Which agent became worse, by how much and with which certainty, for a person. pass^K: of the first K above 1. */
 export function dropsText(drops: readonly Drop[], rules: Omit<EstimateRules, 'mode'>): string {
-  if (drops.length === 0) return 'Has one of them become worse? No alert is open: nothing says so.\n';
+  if (drops.length === 0) return 'No alert is open: nothing says so.\n';
   const k = rules.ks.find((one) => one > 1) ?? 1;
   const line = ({ trials, correct }: Share) => {
     const counts = { trials, correct, outstanding: 0, outstandingIncorrect: 0 };

@@ -9,6 +9,7 @@ import type { Store } from '../store/clickhouse.js';
 import { interactionFromRow, verdictFromRow } from '../store/rows.js';
 import { withCommonOptions, type RegisterCommand } from './command.js';
 import { DEMO_AGENTS, demoConversation } from './demo-agents.js';
+import { dropsText, readDrops } from './demo-drops.js';
 import { startDemoSender, type DemoSender } from './demo-sender.js';
 import { stay } from './demo-stay.js';
 import { CommandError, ExitStatus } from './exit-status.js';
@@ -39,7 +40,12 @@ export const demoCommand: RegisterCommand = (program, io, done) => {
         'agent becomes worse, and the alert says so. Needs no API key and no server; nothing leaves this machine. All ' +
         'conversations count as closed when it ends.',
     )
-    .option('--conversations <n>', 'conversations of each agent', positiveInteger, 450)
+    .option(
+      '--conversations <n>',
+      'conversations of each agent; with fewer no alert may open, for want of a baseline',
+      positiveInteger,
+      450,
+    )
     .option('--keep <dir>', 'keep the data in this directory, to query it afterwards (default: it is thrown away)')
     .option('--stay', 'keep the worker running, and a conversation arriving every few seconds, until Ctrl-C')
     .action(async (options: DemoOptions) => done(await runDemo(options, io)));
@@ -152,6 +158,8 @@ async function report(store: Store, config: Config, io: Io): Promise<void> {
   const rows = await readGraded(store);
   const order = (row: Graded) => (row.verdict.label === 'incorrect' ? 0 : 1);
   const shown = [...rows].sort((a, b) => order(a) - order(b)).slice(0, SHOWN);
+  const { k: ks, prior, level } = config.estimate;
+  const figures = { ks, prior, level };
   const labels = (label: string) => rows.filter(({ verdict }) => verdict.label === label).length;
   io.stdout.write(
     `${rows.length} interactions were received over OTLP, graded and stored: ` +
@@ -159,6 +167,7 @@ async function report(store: Store, config: Config, io: Io): Promise<void> {
       `${verdictTable(shown, io.stdout.columns ?? 160)}\n\n` +
       'How reliable is each agent? pass@K: at least one of K conversations is right; pass^K: all K are.\n\n' +
       `${seriesTable(seriesReports(rows, config.estimate), config.estimate.level)}\n\n` +
+      `Has one of them become worse?\n\n${dropsText(await readDrops(store), figures)}\n` +
       `${await rollupLine(store)}\n`,
   );
 }

@@ -107,6 +107,7 @@ function conversation(series: Series, id: string, closed: string, version: numbe
     incorrect_whatever_comes: false,
     judged: true,
     retracted: false,
+    version,
     ...changes,
   };
 }
