@@ -129,7 +129,8 @@ const DEMO_SETTINGS = [
   // A minute lies between two conversations, a second between two turns.
   'conversation.idleMs=15000',
   'estimate.tickMs=30000',
-  'telemetry.logLevel=warn',
+  // That an alert opens is what is to happen.
+  'telemetry.logLevel=error',
 ];
 
 /** Each agent has one a minute, and the last one has been over for long enough to be closed at the last tick. */

@@ -7,6 +7,10 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, expect, test } from 'vitest';
 
+import { openStore } from '../../src/store/clickhouse.js';
+import { drawn, expectTimeSeries, openBoard, show } from '../support/grafana-board.js';
+import { ENGINE_DEPS } from '../support/store.js';
+
 const run = promisify(execFile);
 
 let end: (() => void) | undefined;
@@ -66,6 +70,31 @@ test('demo --stay --keep leaves its data where they can be asked', async () => {
 
     expect(await demo.stop('SIGTERM')).toEqual({ code: 0, signal: null });
     expect((await run('sh', ['-c', demo.query], { cwd: tmpdir() })).stdout).toContain('"assistant_id":"order-desk"');
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
+
+test('boards have something to show of what demo --keep leaves behind, in every panel but those of a trace or an alert', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'tracegrade-kept-'));
+  try {
+    await run(process.execPath, ['dist/main.js', 'demo', '--conversations', '18', '--keep', folder]);
+    const store = await openStore({ url: 'embedded', database: 'tracegrade', dataDir: folder }, ENGINE_DEPS);
+    try {
+      const toMs = Date.now();
+      const context = { fromMs: toMs - 86_400_000, toMs, intervalMs: 1_000 };
+      const chosen = await openBoard(store, context);
+
+      expect(chosen['assistant']).toEqual(['order-desk', 'travel-planner', 'weather-helper']);
+      for (const query of drawn(chosen)) {
+        const frame = await show(store, query.target, query.chosen, context);
+        if (query.target.format === 0) expectTimeSeries(frame);
+        const empty = /alerts|of trace|rule tracegrade-drop/.test(query.name);
+        expect(frame.rows.length > 0, query.name).toBe(!empty);
+      }
+    } finally {
+      await store.close();
+    }
   } finally {
     await rm(folder, { recursive: true });
   }
