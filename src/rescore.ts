@@ -72,7 +72,7 @@ export async function* rescore(
     after = last;
     const known = await interactionsOf(page, deps);
     const before = await knownVerdicts(page, deps);
-    const judged = await Promise.all(known.map((each) => grade(each, undefined, policy, deps).judged));
+    const judged = await Promise.all(known.map(async (each) => await grade(each, undefined, policy, deps).judged));
     // What rules settle is graded once more, now that it is known whether the judge answers.
     const graded = await Promise.all(
       known.map(async (each, i) => {

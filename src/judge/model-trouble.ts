@@ -10,7 +10,7 @@ export function troubleOf(error: unknown, nowMs: number): JudgeTrouble {
   const { name, status, code, headers, retryAfterMs, caused } = fieldsOf(error);
   const said = [word(name) ?? 'error', status, word(code)].filter((part) => part !== undefined).join(' ');
   const wait = typeof retryAfterMs === 'number' ? retryAfterMs : retryAfter(headers, nowMs);
-  return new JudgeTrouble(kindOf(name, status, code, caused), `the model's client says: ${said}`, wait);
+  return new JudgeTrouble(kindOf(name, status, code, caused), `its client says: ${said}`, wait);
 }
 
 const TIMEOUTS = /Timeout|Abort|TaskCancelled/;

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { benchDecode } from './decode.js';
 import { benchEndToEnd } from './end-to-end.js';
 import { benchEstimate } from './estimate.js';
+import { benchJudge, callsSettledByRules } from './judge.js';
 import { benchKafka } from './kafka.js';
 import { benchPipeline } from './pipeline.js';
 import { MEASURED_BEFORE, measurePython } from './python-reference.js';
@@ -9,6 +10,7 @@ import { benchRollup } from './rollup.js';
 import { benchToolCorrectness, toolWorkloads, type ToolWorkload } from './tool-correctness.js';
 
 const SPANS = 60_000;
+const JUDGED = 10_000;
 
 const line = (...cells: readonly (string | number)[]) =>
   console.log(cells.map((cell, i) => (i === 0 ? String(cell).padEnd(44) : String(cell).padStart(14))).join(''));
@@ -52,6 +54,24 @@ for (const row of await benchEndToEnd(2 * SPANS)) {
   const cpu = rounded((row.cpuSeconds / row.spans) * 1e6, 1);
   line(row.name, Math.round(row.spans / row.seconds), cpu, '', Math.round(row.peakRss / 1e6));
 }
+
+const load = await benchJudge(JUDGED);
+console.log(
+  `\nThe judge: ${load.interactions} turns of one call as fast as they are taken; 200 ms an answer, 50 at once.\n`,
+);
+line('seconds; at best', rounded(load.seconds), rounded(load.atBestSeconds));
+line('answers of the model an interaction', rounded(load.modelCalls / load.interactions, 3));
+line('known already', load.cacheHits);
+line('questions waiting, at most', load.inFlight);
+line('stream lag at most, s', rounded(load.streamLagSeconds, 2));
+line('senders told to come back', load.turnedAway);
+line('outstanding', load.outstanding);
+const settled = callsSettledByRules();
+const byRules = settled.incorrect + settled.correct;
+console.log(
+  `Of ${settled.calls} recorded calls rules alone settle ${byRules} (${rounded((100 * byRules) / settled.calls)} %): ` +
+    `${settled.incorrect} incorrect, ${settled.correct} correct; ${settled.notCaptured} were not captured, ${settled.open} are for the judge.`,
+);
 
 const kafka = await benchKafka(4 * SPANS);
 console.log(

@@ -29,7 +29,7 @@ export function judgementOn(
 
 interface Asked {
   readonly request: JudgeRequest;
-  answer(word?: Parameters<typeof judgementOn>[1]): Promise<void>;
+  readonly answer: (word?: Parameters<typeof judgementOn>[1]) => Promise<void>;
 }
 
 /** A judge that answers when the test says so, and a clock for its patience that the test turns. */
@@ -72,7 +72,7 @@ export function heldJudging(changes: Partial<PipelineJudging> = {}) {
     late,
     verdicts,
     /** The patience of all that wait is over. */
-    async passHold() {
+    passHold: async () => {
       for (const wake of [...alarms]) {
         alarms.delete(wake);
         wake();

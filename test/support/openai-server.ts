@@ -63,6 +63,8 @@ export async function startOpenAiServer(script: Script): Promise<OpenAiServer> {
       return answer(running.script(request, index), request, response);
     });
   });
+  // A client must not meet a socket that is just being closed: that is another test's matter.
+  server.keepAliveTimeout = 600_000;
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const running: OpenAiServer = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
