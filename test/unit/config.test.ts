@@ -176,4 +176,28 @@ test('never shows the URL of a webhook, and warns where one stands in the file',
   expect(faults).toHaveLength(1);
   expect(faults[0]).not.toContain('secret');
   expect(read.ok && read.warnings.map(({ path }) => path)).toEqual(['alert.webhook.urls']);
+
+test('has no judge unless a model is named, and tells what of its keys cannot go together', () => {
+  expect(configOf({}).judge).toMatchObject({ holdMs: 60_000, sampling: { rate: 1 }, apiKeyEnv: 'OPENAI_API_KEY' });
+  expect(configOf({}).judge.model).toBeUndefined();
+
+  const sets = [
+    'judge.timeoutMs=9',
+    'judge.deadlineMs=9',
+    'judge.concurrency=8',
+    'judge.maxWaiting=7',
+    'judge.module=m',
+  ];
+  expect(faultsOf({ sets })).toEqual([
+    'judge.timeoutMs: must be < judge.deadlineMs (9), got 9',
+    'judge.maxWaiting: must be >= judge.concurrency (8), got 7',
+    'judge.className: judge.module and judge.className go together',
+    'judge.model: must be set, or there is no judge',
+  ]);
+});
+
+test('never shows what was written where the name of a key’s variable belongs', () => {
+  const [fault] = faultsOf({ sets: ['judge.apiKeyEnv=sk-secret-1'] });
+
+  expect(fault).toBe('judge.apiKeyEnv: must be the name of an environment variable');
 });
