@@ -176,6 +176,7 @@ test('never shows the URL of a webhook, and warns where one stands in the file',
   expect(faults).toHaveLength(1);
   expect(faults[0]).not.toContain('secret');
   expect(read.ok && read.warnings.map(({ path }) => path)).toEqual(['alert.webhook.urls']);
+});
 
 test('has no judge unless a model is named, and tells what of its keys cannot go together', () => {
   expect(configOf({}).judge).toMatchObject({ holdMs: 60_000, sampling: { rate: 1 }, apiKeyEnv: 'OPENAI_API_KEY' });
