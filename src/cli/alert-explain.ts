@@ -25,7 +25,8 @@ export async function alertExplanation(ask: Ask, id: string): Promise<AlertExpla
      WHERE alert_id = ${sqlText(id)} ORDER BY at, transition = 'closed'`,
   );
   const alert = transitions.at(-1) ?? {};
-  const frozen: unknown = alert['details'] === undefined ? null : JSON.parse(String(alert['details']));
+  const { details } = alert;
+  const frozen: unknown = typeof details === 'string' ? JSON.parse(details) : null;
   return { alert, transitions, frozen, conversations: await conversationsOf(ask, alert) };
 }
 

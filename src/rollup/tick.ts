@@ -1,5 +1,5 @@
 import type { TickRow, WrittenRows } from '../store/rollup-rows.js';
-import type { RollupStore, Touch, TouchedTurn } from '../store/rollup-store.js';
+import type { RollupStore, Touch } from '../store/rollup-store.js';
 import { estimateTicks } from './estimate-ticks.js';
 import { refreshConversations, type Refreshed, type RefreshRules } from './refresh.js';
 import { FRESH_MS, OVERLAP_MS, tickAt, type RollupRules } from './rules.js';
