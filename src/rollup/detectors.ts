@@ -30,14 +30,14 @@ const MAX_READ_ROWS = 2_000_000;
 const INSERT_MS = 60_000;
 
 export function createDetectors(store: DetectorStore, rules: AlertRules): Detectors {
-  const pending = new Map<string, SeriesKey>();
+  const pending: Pending = new Map();
   let last: { readonly nowMs: number; readonly clockMicros: number } | null = null;
 
   return {
     async step(nowMs) {
       const clockMicros = await clockOf(store);
       const touched = last === null ? await allSeries(store) : await touchedSeries(store, last, nowMs);
-      for (const [id, series] of pending) touched.set(id, series);
+      for (const [id, { series, dueMs }] of pending) if (dueMs <= nowMs) touched.set(id, series);
       const sinceMs = Math.trunc((last?.clockMicros ?? clockMicros) / 1_000) - INSERT_MS;
 
       const written: AlertRow[] = [];
@@ -52,6 +52,9 @@ export function createDetectors(store: DetectorStore, rules: AlertRules): Detect
   };
 }
 
+/** Series that time alone may change, and when, in stream time. */
+type Pending = Map<string, { readonly series: SeriesKey; readonly dueMs: number }>;
+
 interface Times {
   readonly nowMs: number;
   /** Trials that were written since then are counted where they come too late. */
@@ -64,7 +67,7 @@ async function stepChunk(
   rules: AlertRules,
   chunk: ReadonlyMap<string, SeriesKey>,
   times: Times,
-  pending: Map<string, SeriesKey>,
+  pending: Pending,
 ): Promise<readonly AlertRow[]> {
   const written: AlertRow[] = [];
   let rest = chunk;
@@ -82,7 +85,7 @@ async function stepChunk(
       alerts.push(...step.alerts);
       states.push(...step.states);
       if (cutAtMs !== null) cut.set(id, series);
-      else if (step.pending) pending.set(id, series);
+      else if (step.dueMs !== null) pending.set(id, { series, dueMs: step.dueMs });
       else pending.delete(id);
     }
     await writeAlerts(store, alerts, times.clockMicros);

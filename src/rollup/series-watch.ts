@@ -51,8 +51,8 @@ export interface SeriesStep {
   readonly alerts: readonly AlertRow[];
   /** What has changed. */
   readonly states: readonly StateRow[];
-  /** Time alone may change it: it has to be looked at again although nothing comes. */
-  readonly pending: boolean;
+  /** When time alone may change it, although nothing comes; null: never. */
+  readonly dueMs: number | null;
 }
 
 /** The objectives that are for a series. */
@@ -75,7 +75,7 @@ export async function watchSeries(
 ): Promise<SeriesStep> {
   const alerts: AlertRow[] = [];
   const states: StateRow[] = [];
-  const { series, kept, conversations } = input;
+  const { series, kept, conversations, nowMs } = input;
   const ends = endsOf(input, rules.supersededMs);
   const asked = new Map<number, Promise<boolean>>();
   const superseded = (atMs: number): Promise<boolean> => {
@@ -88,20 +88,27 @@ export async function watchSeries(
   alerts.push(...sight.alerts);
   if (sight.state.kept !== kept.sight) states.push(sight.state);
   const seeing = sight.state.kept;
-  let pending = conversations.some((one) => isAhead(one, seeing.state.position)) || seeing.state.blind !== null;
+  // What lies ahead of now; what lies behind it was decided in this step, or waits for what has yet to come.
+  const dues = conversations
+    .filter((one) => isAhead(one, seeing.state.position))
+    .map(({ firstClosedAtMs }) => firstClosedAtMs + rules.blind.afterMs);
+  let isOpen = seeing.state.blind !== null;
 
   for (const rule of objectivesFor(series, rules)) {
     const before = kept.objectives.get(rule.name) ?? freeze(rule, seeing, input, rules.waitMs);
     if (before === null) {
-      pending ||= mayFreezeSoon(rule, conversations);
+      if (mayFreezeSoon(rule, conversations)) dues.push(nowMs + 1);
       continue;
     }
     const step = await stepObjective(rule.name, before, seeing, input, ends, rules, superseded);
     alerts.push(...step.alerts);
-    pending ||= step.pending;
+    isOpen ||= step.isOpen;
+    if (step.waitsUntilMs !== null) dues.push(step.waitsUntilMs);
     if (step.changed || !kept.objectives.has(rule.name)) states.push(step.state);
   }
-  return { alerts, states, pending };
+  if (isOpen) dues.push(lastCloseMs(input) + rules.supersededMs);
+  const ahead = dues.filter((dueMs) => dueMs > nowMs);
+  return { alerts, states, dueMs: ahead.length === 0 ? null : ahead.reduce((a, b) => Math.min(a, b)) };
 }
 
 /** When it would be known that nothing more came for `supersededMs`: behind every such gap up to now, oldest first. */
@@ -114,6 +121,11 @@ function endsOf({ kept, conversations, nowMs }: SeriesInput, supersededMs: numbe
     .filter((atMs, i) => (closes[i + 1] ?? nowMs + 1) - atMs > supersededMs)
     .map((atMs) => atMs + supersededMs)
     .filter((atMs) => atMs <= nowMs);
+}
+
+function lastCloseMs({ kept, conversations, nowMs }: SeriesInput): number {
+  const closes = conversations.map(({ firstClosedAtMs }) => firstClosedAtMs).filter((atMs) => atMs <= nowMs);
+  return closes.reduce((a, b) => Math.max(a, b), kept.sight.state.position?.firstClosedAtMs ?? 0);
 }
 
 interface SightStep {
@@ -179,7 +191,9 @@ interface ObjectiveStep {
   readonly alerts: readonly AlertRow[];
   readonly state: StateRow;
   readonly changed: boolean;
-  readonly pending: boolean;
+  readonly isOpen: boolean;
+  /** When it no longer waits for an outstanding conversation; null: it waits for none. */
+  readonly waitsUntilMs: number | null;
 }
 
 async function stepObjective(
@@ -195,10 +209,10 @@ async function stepObjective(
   const alerts: AlertRow[] = [];
   if (before.kept === null || frozen.objective === null) {
     const state = stateRow(series, name, before, before.behind);
-    return { alerts, state, changed: false, pending: false };
+    return { alerts, state, changed: false, isOpen: false, waitsUntilMs: null };
   }
   let kept: DetectorKept = before.kept;
-  let waits = false;
+  let waitsUntilMs: number | null = null;
   for (const untilMs of [...ends, nowMs]) {
     const fold = watchObjective(kept.state, sight.state, conversations, untilMs, frozen.objective, waitMs);
     for (const transition of fold.transitions) {
@@ -207,7 +221,7 @@ async function stepObjective(
       kept = keptAfter(kept, transition.kind, numbered);
     }
     kept = { ...kept, state: fold.state };
-    waits = fold.waitingFor !== null;
+    waitsUntilMs = fold.waitingFor === null ? null : fold.waitingFor.firstClosedAtMs + waitMs;
     const { phase } = kept.state;
     if (phase.kind === 'open' && untilMs > phase.openedAtMs && ends.includes(untilMs) && (await superseded(untilMs))) {
       const numbered = numberedBy(kept, 'closed', untilMs);
@@ -225,7 +239,8 @@ async function stepObjective(
     alerts,
     state: stateRow(series, name, { ...before, kept }, behind),
     changed: late > 0 || alerts.length > 0 || hasMoved(before.kept.state, kept.state),
-    pending: waits || isOpen,
+    isOpen,
+    waitsUntilMs,
   };
 }
 
