@@ -16,6 +16,8 @@ export interface Replay extends WrittenRows {
   readonly range: { readonly fromMs: number; readonly toMs: number } | null;
 }
 
+const NOTHING: Replay = { range: null, conversations: 0, trials: 0, estimates: 0 };
+
 const TICKS_AT_ONCE = 60;
 /** Conversations that close within the range have begun before it; those that lasted longer stay as they are. */
 const BEFORE_MS = 86_400_000;
@@ -31,18 +33,17 @@ export async function replayTicks(
   onProgress: (doneRatio: number) => void = () => undefined,
 ): Promise<Replay> {
   const counted = await store.lastTick();
-  const earliestMs = await store.earliestCloseMs();
-  const lastMs = counted?.atMs ?? null;
-  if (lastMs === null || earliestMs === null) return { range: null, conversations: 0, trials: 0, estimates: 0 };
-  const fromMs = tickAt(Math.max(range.fromMs ?? 0, earliestMs) - 1, rules.tickMs);
-  const toMs = tickAt(Math.min(range.toMs ?? lastMs, lastMs), rules.tickMs);
-  if (fromMs >= toMs) return { range: null, conversations: 0, trials: 0, estimates: 0 };
-
+  if (counted === null) return NOTHING;
+  const toMs = tickAt(Math.min(range.toMs ?? counted.atMs, counted.atMs), rules.tickMs);
   const refreshed = await refreshAll(
     store,
-    { by: 'started', fromMs: Math.max(0, fromMs - BEFORE_MS), toMs },
-    { idleMs: rules.idleMs, atMs: lastMs, counted, readAtMicros: await store.clockMicros() },
+    { by: 'started', fromMs: Math.max(0, (range.fromMs ?? 0) - BEFORE_MS), toMs },
+    { idleMs: rules.idleMs, atMs: counted.atMs, counted, readAtMicros: await store.clockMicros() },
   );
+  const earliestMs = await store.earliestCloseMs();
+  const fromMs = tickAt(Math.max(range.fromMs ?? 0, earliestMs ?? Infinity) - 1, rules.tickMs);
+  if (!(fromMs < toMs)) return { ...NOTHING, ...refreshed };
+
   let estimates = 0;
   for (let doneMs = fromMs; doneMs < toMs;) {
     const next = Math.min(toMs, doneMs + TICKS_AT_ONCE * rules.tickMs);
