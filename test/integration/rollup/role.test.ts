@@ -3,6 +3,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import type { TickReport } from '../../../src/rollup/tick.js';
 import { openStore, type Store } from '../../../src/store/clickhouse.js';
 import { startRollupRole } from '../../../src/worker/rollup-role.js';
+import { ALERTING_RULES } from '../../support/alerts.js';
 import { runCli } from '../../support/cli.js';
 import { createClickHouse } from '../../support/clickhouse-http.mjs';
 import { MINUTE, NINE, rollupOf, RULES, spoken, streamTime, write } from '../../support/rollup.js';
@@ -48,7 +49,14 @@ test('a process that is nothing but a rollup follows the workers, takes no trace
   });
 
   const role = await startRollupRole(
-    { version: '0', pid: 1, http: { host: '127.0.0.1', port: 0, tokens: [] }, store: config, rules: RULES },
+    {
+      version: '0',
+      pid: 1,
+      http: { host: '127.0.0.1', port: 0, tokens: [] },
+      store: config,
+      rules: RULES,
+      alerting: ALERTING_RULES,
+    },
     { ...telemetry, nowMs: () => Date.now(), isAlive: (pid) => ENGINE_DEPS.isAlive(pid) },
   );
   onTestFinished(() => role.stop());
