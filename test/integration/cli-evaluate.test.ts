@@ -210,7 +210,7 @@ describe('settings', () => {
     [['--prior', 'constructor'], 'uniform or jeffreys'],
     [['--mode', 'frequentist', '--prior', '1,1'], '--prior needs --mode bayesian'],
     [['--compat', 'gaussia', '--prior', '1,1'], '--prior needs --mode bayesian'],
-    [['--fail-under', 'arguments=1'], 'needs a judge or schemas'],
+    [['--fail-under', 'arguments=1'], 'needs a judge, and none is configured'],
     [['--format', 'xml'], 'Allowed choices are table, json, jsonl, junit'],
   ])('%j is wrong use', async (args, message) => {
     const { status, stderr } = await run(await file('ok.json', dataset('s1', right)), ...args);
