@@ -45,6 +45,15 @@ async function stayingDemo(...args: readonly string[]) {
   };
 }
 
+test('a demo says which of its agents became worse, and that an alert is open', async () => {
+  const { stdout } = await run(process.execPath, ['dist/main.js', 'demo']);
+
+  // 42 of 48 kinds of conversation go well before the drop, 27 of 48 after it, and the alert opens behind two thirds of 450.
+  expect(stdout).toMatch(/^order-desk 2\.0\.1 has become worse about .*; an alert is open \(page\)\.$/m);
+  expect(stdout).toMatch(/^ {2}before {2}263 of 301 right \(87\.4 %\)/m);
+  expect(stdout.match(/has become worse/g)).toHaveLength(1);
+});
+
 test('demo --stay answers the commands that it prints, goes on by itself, and leaves nothing behind', async () => {
   const demo = await stayingDemo();
   const interactions = async (): Promise<number> => {
