@@ -131,6 +131,7 @@ function transitionLines(row: Row): string[] {
   const { reason } = (JSON.parse(String(row['details'])) ?? {}) as Row;
   if (kind === 'blind') return [`${head} (${String(reason)})`];
   if (reason === 'superseded') return [`${head}: another version or policy of the agent has taken over`];
+  if (reason === 'withdrawn') return [`${head}: the configuration no longer holds the agent to this`];
   const evidence = `evidence ${power(row['log_evidence'])} of the ${power(row['log_threshold'])} needed`;
   return [
     `${head}: ${evidence}, decided by conversation ${cut(String(by), 60)}`,

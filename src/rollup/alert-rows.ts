@@ -157,14 +157,15 @@ export function dropRow(
   };
 }
 
-/** The row that closes the alert of a series which another one has taken the place of. */
-export function supersededRow(
+/** The row that closes an alert without evidence: another series has taken its place, or nobody asks for its objective. */
+export function endedRow(
   series: SeriesKey,
   name: string,
   frozen: FrozenObjective,
   { ordinal, openedAtMs }: Numbered,
   { severity, changedAtMs, trials, correct }: Extract<DetectorState['phase'], { kind: 'open' }>,
   atMs: number,
+  reason: 'superseded' | 'withdrawn',
 ): AlertRow {
   return {
     alert_id: alertId(series, name, ordinal),
@@ -182,7 +183,7 @@ export function supersededRow(
     correct,
     p0: frozen.objective?.p0 ?? null,
     delta: frozen.objective?.delta ?? null,
-    details: dropDetails('superseded', frozen),
+    details: dropDetails(reason, frozen),
   };
 }
 

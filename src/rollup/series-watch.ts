@@ -7,7 +7,7 @@ import { endSight, FULL_SIGHT } from '../estimate/sight.js';
 import type { Closed } from '../estimate/watch.js';
 import { watchedTrials, watchObjective, watchSight } from '../estimate/watch.js';
 import type { AlertRow, DetectorKept, SeriesKey, SightKept, StateRow } from './alert-rows.js';
-import { blindRow, dropRow, supersededRow } from './alert-rows.js';
+import { blindRow, dropRow, endedRow } from './alert-rows.js';
 import type { AlertRules, WatchedObjective } from './alert-rules.js';
 
 /** A closed conversation as the store has it; `writtenAtMs`: of a trial, else 0. */
@@ -93,6 +93,9 @@ export async function watchSeries(
     .filter((one) => isAhead(one, seeing.state.position))
     .map(({ firstClosedAtMs }) => firstClosedAtMs + rules.blind.afterMs);
   let isOpen = seeing.state.blind !== null;
+  const withdrawn = withdrawObjectives(input, rules);
+  alerts.push(...withdrawn.alerts);
+  states.push(...withdrawn.states);
 
   for (const rule of objectivesFor(series, rules)) {
     const before = kept.objectives.get(rule.name) ?? freeze(rule, seeing, input, rules.waitMs);
@@ -109,6 +112,23 @@ export async function watchSeries(
   if (isOpen) dues.push(lastCloseMs(input) + rules.supersededMs);
   const ahead = dues.filter((dueMs) => dueMs > nowMs);
   return { alerts, states, dueMs: ahead.length === 0 ? null : ahead.reduce((a, b) => Math.min(a, b)) };
+}
+
+/** Closes what is open under objectives that are no longer for the series: nothing would be folded into it any more. */
+function withdrawObjectives({ series, kept, nowMs }: SeriesInput, rules: AlertRules): Omit<SeriesStep, 'dueMs'> {
+  const alerts: AlertRow[] = [];
+  const states: StateRow[] = [];
+  const asked = new Set(objectivesFor(series, rules).map(({ name }) => name));
+  for (const [name, before] of kept.objectives) {
+    const { frozen, kept: detector } = before;
+    if (asked.has(name) || frozen.objective === null || detector?.state.phase.kind !== 'open') continue;
+    const numbered = numberedBy(detector, 'closed', nowMs);
+    alerts.push(endedRow(series, name, frozen, numbered, detector.state.phase, nowMs, 'withdrawn'));
+    const { phase } = startDetector(frozen.objective);
+    const next = { ...keptAfter(detector, 'closed', numbered), state: { ...detector.state, phase } };
+    states.push(stateRow(series, name, { ...before, kept: next }, before.behind));
+  }
+  return { alerts, states };
 }
 
 /** When it would be known that nothing more came for `supersededMs`: behind every such gap up to now, oldest first. */
@@ -225,7 +245,7 @@ async function stepObjective(
     const { phase } = kept.state;
     if (phase.kind === 'open' && untilMs > phase.openedAtMs && ends.includes(untilMs) && (await superseded(untilMs))) {
       const numbered = numberedBy(kept, 'closed', untilMs);
-      alerts.push(supersededRow(series, name, frozen, numbered, phase, untilMs));
+      alerts.push(endedRow(series, name, frozen, numbered, phase, untilMs, 'superseded'));
       const { phase: watching } = startDetector(frozen.objective);
       kept = { ...keptAfter(kept, 'closed', numbered), state: { ...kept.state, phase: watching } };
     }

@@ -36,6 +36,7 @@ function dropLines(alert: AlertRow, details: Details): string[] {
   if (details['reason'] === 'superseded') {
     return [`no conversation for a while, and another version or policy has taken over (${held})`];
   }
+  if (details['reason'] === 'withdrawn') return [`the configuration no longer holds it to this (${held})`];
   const since = alert.changed_at === null ? '' : ` since ${time(alert.changed_at)}`;
   const counts = `${correct} of ${trials} conversations were right${since}`;
   if (transition === 'closed') return [`recovered (${held})`, counts];

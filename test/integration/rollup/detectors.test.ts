@@ -192,3 +192,18 @@ test('the silence of all workers is an alert, and a sign of life ends it', async
     ['opened', '2026-11-02 00:37:00.000', 'lag'],
   ]);
 });
+
+test('an alert whose objective was taken out of the configuration is closed, once', async () => {
+  const store = await freshStore();
+  await writeClosed(store, [...stream(150, 3), ...stream(200, 60, 150)]);
+  await createDetectors(store, ALERT_RULES).step(at(250));
+
+  const without = { ...ALERT_RULES, objectives: [] };
+  await createDetectors(store, without).step(at(300));
+  await createDetectors(store, without).step(at(301));
+
+  const alerts = await alertsOf(store);
+  expect(alerts.map(({ transition }) => transition)).toEqual(['opened', 'closed']);
+  expect(alerts[1]).toMatchObject({ alert_id: alerts[0]?.['alert_id'], at: '2026-11-02 05:00:00.000' });
+  expect(JSON.parse(String(alerts[1]?.['details']))).toMatchObject({ reason: 'withdrawn' });
+});
