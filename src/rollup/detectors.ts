@@ -131,12 +131,13 @@ async function touchedSeries(
 
 async function readKept(store: DetectorStore, ids: readonly string[]): Promise<ReadonlyMap<string, KeptSeries>> {
   const rows = await store.rows(
-    `SELECT toString(series) AS series, objective, frozen, state, behind, toUnixTimestamp64Milli(written_at) AS written
+    // Under another name: a condition on `series` would mean the text, and not find it by the key.
+    `SELECT toString(series) AS series_id, objective, frozen, state, behind, toUnixTimestamp64Milli(written_at) AS written
      FROM {db}.detector_state FINAL WHERE series IN (${listOf(ids)})`,
   );
   const kept = new Map<string, { sight: SightKept; objectives: Map<string, KeptObjective> }>();
   for (const row of rows) {
-    const id = String(row['series']);
+    const id = String(row['series_id']);
     const of = kept.get(id) ?? { sight: NOTHING_KEPT.sight, objectives: new Map<string, KeptObjective>() };
     kept.set(id, of);
     const state: unknown = JSON.parse(String(row['state']));
