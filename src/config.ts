@@ -337,17 +337,22 @@ const judge = z
   })
   .prefault({});
 
+/** More says nothing that a person would ask; figures take time in proportion. */
+export const MAX_K = 1_000;
+
 const estimate = z
   .strictObject({
     k: z
-      .array(z.number().int().min(1))
+      .array(z.number().int().min(1).max(MAX_K))
       .min(1)
+      .refine((list) => new Set(list).size === list.length, { message: 'must not repeat one' })
       .meta({ description: 'The K of pass@K and pass^K.' })
       .default([1, 3, 5, 10]),
     prior: z
       .strictObject({
-        a: z.number().positive().max(1e9).meta({ description: 'Prior successes.' }),
-        b: z.number().positive().max(1e9).meta({ description: 'Prior failures.' }),
+        // Below, a comparison of few conversations is not exact.
+        a: z.number().min(0.1).max(1e9).meta({ description: 'Prior successes.' }),
+        b: z.number().min(0.1).max(1e9).meta({ description: 'Prior failures.' }),
       })
       .default({ a: 1, b: 1 }),
     level: z
@@ -369,7 +374,13 @@ const estimate = z
           'Stretches of closed conversations to estimate over: by time (`30m`, `24h`, `7d`), or the last so many that count (`last_200`).',
       })
       .default(['1h', '24h', '7d', 'last_50', 'last_200', 'last_1000']),
-    tickMs: ms('Estimates are brought up to date so often, in stream time.').default(60_000),
+    tickMs: z
+      .number()
+      .int()
+      .min(1_000)
+      .max(86_400_000)
+      .meta({ description: 'Estimates are brought up to date so often, in stream time. Milliseconds.' })
+      .default(60_000),
   })
   .prefault({});
 
@@ -381,7 +392,7 @@ const objective = z
       message: 'a name of letters, digits, ., _ and - expected, at most 64',
     }),
     passPowK: between01('Least pass^K; `k` says which K.').optional(),
-    k: count('K of `passPowK`.').optional(),
+    k: z.number().int().min(1).max(MAX_K).meta({ description: 'K of `passPowK`.' }).optional(),
     successRate: between01('Least share of conversations that are right.').optional(),
     assistants: names('Agents that it is for; empty: all.').default([]),
     environments: names('Environments that it is for; empty: all.').default([]),
@@ -878,6 +889,7 @@ function alertFaults({ objectives, delta, waitMs, supersededMs, blind }: Config[
       faults.push({ path: `${path}.name`, message: `a name of its own expected, got ${one.name} again` });
     }
     const p0 = one.successRate ?? (one.passPowK ?? 0) ** (1 / (one.k ?? 1));
+    if (p0 >= 1) faults.push({ path, message: 'a success rate below 1 expected, got one that is 1 when rounded' });
     const drop = one.delta ?? delta;
     if (drop >= p0) faults.push({ path, message: `delta must be < ${p0}, the success rate asked for, got ${drop}` });
   });

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { InvalidArgumentError, Option } from 'commander';
+import { MAX_K } from '../config.js';
 import { compareCounts, type ComparedFigure, type Comparison } from '../estimate/comparison.js';
 import type { Estimate } from '../model/estimate.js';
 import { askingStore, rowsOf, sqlText, type Ask } from './ask-store.js';
@@ -7,6 +8,7 @@ import { withCommonOptions, type RegisterCommand } from './command.js';
 import { CommandError, ExitStatus } from './exit-status.js';
 import type { Io } from './io.js';
 import { loadConfig, type CommonOptions } from './load-config.js';
+import { rfc3339Ms } from './rfc3339.js';
 import { plainTable } from './verdict-table.js';
 
 const FORMATS = ['table', 'json'] as const;
@@ -26,7 +28,7 @@ interface CompareOptions extends CommonOptions, Omit<Filter, 'version'> {
 const COMPARE_HELP = `
 A side is named by key=value, several with commas between: version, environment, assistant, policy, window, from, to.
 An option of the same name is for both sides. A window is a time such as 30m, 24h or 7d, up to the last tick or --to, or
-the last so many conversations that count, such as last_200. version= (nothing behind it) is an agent without a version.
+the last so many conversations that count, such as last_200. No conversation may be on both sides. version= (nothing behind it) is an agent without a version.
 
 Examples:
   tracegrade compare --a version=1 --b version=2 --assistant order-desk --k 3 --margin 0.02
@@ -72,6 +74,7 @@ async function runCompare(options: CompareOptions, io: Io): Promise<ExitStatus> 
     const sides = { a: { policy, ...common, ...options.a }, b: { policy, ...common, ...options.b } };
     const a = await countsOf(ask, 'A', sides.a);
     const b = await countsOf(ask, 'B', sides.b);
+    await assertNothingShared(ask, sides.a, sides.b);
     const comparison = compareCounts(a, b, { metric, k, margin: options.margin, prior, level });
     const shown = { metric, k, margin: options.margin, level, prior, sides, ...comparison };
     io.stdout.write(format === 'json' ? `${JSON.stringify(shown)}\n` : tableOf(sides, comparison, options, level));
@@ -92,7 +95,9 @@ function sideOf(text: string): Filter {
 
 function wholeNumber(text: string): number {
   const value = Number(text);
-  if (!Number.isSafeInteger(value) || value < 1) throw new InvalidArgumentError('a whole number >= 1 expected');
+  if (!Number.isSafeInteger(value) || value < 1 || value > MAX_K) {
+    throw new InvalidArgumentError(`a whole number from 1 to ${MAX_K} expected`);
+  }
   return value;
 }
 
@@ -114,12 +119,10 @@ async function latestPolicy(ask: Ask, filter: Filter): Promise<string> {
 }
 
 async function countsOf(ask: Ask, side: string, filter: Filter): Promise<{ trials: number; correct: number }> {
-  const last = /^last_([1-9]\d{0,8})$/.exec(filter.window ?? '')?.[1];
   const [row] = await rowsOf(
     ask,
     `SELECT count() AS trials, countIf(verdict = 'correct') AS correct, groupUniqArray(5)(assistant_id) AS assistants
-     FROM (SELECT verdict, assistant_id FROM conversations_current WHERE ${conditions(filter).join(' AND ')}
-           ORDER BY first_closed_at DESC, conversation_id DESC ${last === undefined ? '' : `LIMIT ${last}`})`,
+     FROM (${selection(filter)})`,
   );
   const assistants = (row?.['assistants'] ?? []) as readonly string[];
   if (assistants.length > 1) {
@@ -131,6 +134,28 @@ async function countsOf(ask: Ask, side: string, filter: Filter): Promise<{ trial
   const trials = Number(row?.['trials'] ?? 0);
   if (trials === 0) throw nothingFound(side, filter);
   return { trials, correct: Number(row?.['correct']) };
+}
+
+/** The conversations of a side. */
+function selection(filter: Filter): string {
+  const last = /^last_([1-9]\d{0,8})$/.exec(filter.window ?? '')?.[1];
+  return `SELECT verdict, assistant_id, conversation_id FROM conversations_current WHERE ${conditions(filter).join(' AND ')}
+    ORDER BY first_closed_at DESC, conversation_id DESC ${last === undefined ? '' : `LIMIT ${last}`}`;
+}
+
+/** The posteriors are independent only where no conversation is in both. */
+async function assertNothingShared(ask: Ask, a: Filter, b: Filter): Promise<void> {
+  const [row] = await rowsOf(
+    ask,
+    `SELECT count() AS shared FROM (${selection(a)})
+     WHERE (assistant_id, conversation_id) IN (SELECT assistant_id, conversation_id FROM (${selection(b)}))`,
+  );
+  const shared = Number(row?.['shared']);
+  if (shared === 0) return;
+  throw new CommandError(
+    `A and B expected to have no conversation in common, got ${shared} (A: ${nameOf(a)}; B: ${nameOf(b)})`,
+    ExitStatus.usage,
+  );
 }
 
 function nothingFound(side: string, filter: Filter): CommandError {
@@ -161,9 +186,9 @@ function conditions({ assistant, version, environment, policy, window, from, to 
 }
 
 function moment(name: string, text: string): string {
-  const ms = /^\d{4}-\d\d-\d\d(T|$)/.test(text) ? Date.parse(text) : NaN;
+  const ms = rfc3339Ms(text);
   if (Number.isNaN(ms))
-    throw new CommandError(`${name}: a time as in RFC 3339 expected, got "${text}"`, ExitStatus.usage);
+    throw new CommandError(`${name}: a time such as 2026-11-30T09:00:00Z expected, got "${text}"`, ExitStatus.usage);
   return `toDateTime64(${sqlText(new Date(ms).toISOString().slice(0, -1))}, 3, 'UTC')`;
 }
 

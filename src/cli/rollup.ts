@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
 import { InvalidArgumentError } from 'commander';
-import { z } from 'zod';
 import { replayTicks } from '../rollup/replay.js';
 import { openStore } from '../store/clickhouse.js';
 import { withCommonOptions, type RegisterCommand } from './command.js';
@@ -8,6 +7,7 @@ import { CommandError, ExitStatus } from './exit-status.js';
 import type { Io } from './io.js';
 import { loadConfig, type CommonOptions } from './load-config.js';
 import { createProgress } from './progress.js';
+import { rfc3339Ms } from './rfc3339.js';
 import { asCommandError } from './run-worker.js';
 import { rollupRules, storeConfig } from './settings.js';
 
@@ -31,10 +31,8 @@ export const rollupCommand: RegisterCommand = (program, io, done) => {
   withCommonOptions(command);
 };
 
-const TIME = z.union([z.iso.date(), z.iso.datetime({ offset: true })]);
-
 function time(text: string): number {
-  const ms = TIME.safeParse(text).success ? Date.parse(text) : NaN;
+  const ms = rfc3339Ms(text);
   if (!(ms >= 0)) throw new InvalidArgumentError('a time such as 2026-11-30T09:00:00Z expected.');
   return ms;
 }

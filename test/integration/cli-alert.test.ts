@@ -99,8 +99,15 @@ test('compares two versions, and says what it needs to know', async () => {
   const json = await runCli(['compare', ...sides, '--assistant', 'order-desk', '--k', '1', '--format', 'json', ...set]);
   const unclear = await runCli(['compare', ...sides, ...set]);
   const nobody = await runCli(['compare', '--a', 'version=9', '--b', 'version=2', ...set]);
-  const last = ['--a', 'version=1,window=last_50', '--b', 'version=1,window=3h,to=2026-11-02T03:00:00Z'];
+  const last = ['--a', 'version=1,window=last_50', '--b', 'version=1,window=2h,to=2026-11-02T02:30:00Z'];
   const windows = await runCli(['compare', ...last, '--assistant', 'order-desk', '--format', 'json', ...set]);
+
+  const common = ['--assistant', 'order-desk', ...set];
+  const same = await runCli(['compare', '--a', 'version=1', '--b', 'version=1', ...common]);
+  const overlap = ['--a', 'version=1,window=last_50', '--b', 'version=1,window=3h,to=2026-11-02T03:00:00Z'];
+  const shared = await runCli(['compare', ...overlap, ...common]);
+  const local = await runCli(['compare', ...sides, '--to', '2026-11-02T03:00:00', ...common]);
+  const large = await runCli(['compare', ...sides, '--k', '1000000000', ...common]);
 
   // 3 % of 150 and 60 % of 60 are 4 and 36 wrong of 210; 2 % of 200 are 4.
   expect(JSON.parse(json.stdout)).toMatchObject({
@@ -110,6 +117,11 @@ test('compares two versions, and says what it needs to know', async () => {
   expect((JSON.parse(json.stdout) as { worse: number }).worse).toBeLessThan(1e-6);
   expect(unclear).toMatchObject({ status: 2, stderr: expect.stringContaining('--assistant expected') as string });
   expect(nobody).toMatchObject({ status: 2, stderr: expect.stringContaining('counts for A (version=9') as string });
-  // The last 50 are of the bad hour; those that closed in the three hours before 03:00 are minutes 1 .. 179.
-  expect(JSON.parse(windows.stdout)).toMatchObject({ a: { trials: 50 }, b: { trials: 179 } });
+  // The last 50 are of the bad hour; those that closed in the two hours before 02:30 are minutes 31 .. 149.
+  expect(JSON.parse(windows.stdout)).toMatchObject({ a: { trials: 50 }, b: { trials: 119 } });
+  expect(same).toMatchObject({ status: 2, stderr: expect.stringContaining('got 210') as string });
+  // Minutes 160 .. 179 are among the last 50, and in the three hours before 03:00.
+  expect(shared).toMatchObject({ status: 2, stderr: expect.stringContaining('got 20 (A') as string });
+  expect(local).toMatchObject({ status: 2, stderr: expect.stringContaining('got "2026-11-02T03:00:00"') as string });
+  expect(large).toMatchObject({ status: 2, stderr: expect.stringContaining('from 1 to 1000 expected') as string });
 });

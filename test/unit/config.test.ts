@@ -202,3 +202,33 @@ test('never shows what was written where the name of a key’s variable belongs'
 
   expect(fault).toBe('judge.apiKeyEnv: must be the name of an environment variable');
 });
+
+test('refuses figures that could not be computed, or only in hours', () => {
+  const objectives = [{ name: 'b', passPowK: 0.99, k: 1_000_000_000_000 }];
+  // 0.9999999999999999^(1/1000) is 1 in double precision.
+  const nearlyOne = [{ name: 'c', passPowK: 0.9999999999999999, k: 1_000 }];
+
+  const faults = faultsOf({
+    sets: [
+      `alert.objectives=${JSON.stringify(objectives)}`,
+      'estimate.k=[1, 3, 3]',
+      'estimate.prior={ a: 0.001, b: 1 }',
+      'estimate.tickMs=1',
+    ],
+  });
+
+  expect(faults.map((fault) => fault.split(':')[0]).sort()).toEqual([
+    'alert.objectives[0].k',
+    'estimate.k',
+    'estimate.prior.a',
+    'estimate.tickMs',
+  ]);
+  expect(faults.find((fault) => fault.startsWith('estimate.k: '))).toMatch('must not repeat one');
+  expect(faults).toContain('estimate.prior.a: Too small: expected number to be >=0.1, got 0.001');
+  expect(faults).toContain('estimate.tickMs: Too small: expected number to be >=1000, got 1');
+  expect(faultsOf({ sets: ['estimate.k=[1000000000]'] })).toHaveLength(1);
+  expect(faultsOf({ sets: ['estimate.tickMs=3000000000'] })).toHaveLength(1);
+  expect(faultsOf({ sets: [`alert.objectives=${JSON.stringify(nearlyOne)}`] })).toEqual([
+    'alert.objectives[0]: a success rate below 1 expected, got one that is 1 when rounded',
+  ]);
+});
