@@ -26,7 +26,7 @@ import type { Graded } from './model/graded.js';
 import type { Interaction } from './model/interaction.js';
 import type { Outcome } from './model/outcome.js';
 import type { Offset, ReceivedBatch } from './model/received.js';
-import { sameScores } from './model/score.js';
+import { sameScores, unansweredIn } from './model/score.js';
 import type { Span } from './model/span.js';
 import type { Turn } from './model/turn.js';
 import type { ScoringPolicy } from './score/policy.js';
@@ -174,7 +174,8 @@ export function createPipeline(rules: PipelineRules, deps: PipelineDeps): Pipeli
         unjudged.delete(told);
         if (held) resolve(store(graded, revised));
         else if (!sameScores(graded.verdict, pending.verdict)) {
-          judgedLate(graded);
+          // An outage that lasts longer than the patience gives another reason, and no word.
+          if (unansweredIn(graded.verdict) < unansweredIn(pending.verdict)) judgedLate(graded);
           // When the store has closed, the row that it has is left for the next rescoring.
           void storeVerdict(graded);
         }

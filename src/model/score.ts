@@ -53,6 +53,11 @@ export type Score =
       readonly details: { readonly [key: string]: Json };
     };
 
+/** How many criteria of a verdict wait for the judge's word. */
+export function unansweredIn({ scores }: Pick<Verdict, 'scores'>): number {
+  return scores.filter((score) => score.kind === 'abstained' && isUnanswered(score.abstained)).length;
+}
+
 /** Did an expectation or a judge decide it? Rules of our own say only that nothing objected. */
 export function goesBeyondRules(score: Score): boolean {
   if (score.kind !== 'scored') return false;

@@ -100,6 +100,19 @@ test('an answer that came too late and says nothing new is not stored again', as
   expect(verdicts).toEqual([]);
 });
 
+test('a judge that fails after the patience is over has healed nothing, and the row says so', async () => {
+  const { judging, asked, verdicts, late, passHold } = heldJudging();
+  const { pipeline } = running(judging);
+  pipeline.receive({ offset: 7, receivedAtMs: 0, spans: spans(request(agent(1), tool(1, 2))) }, 0);
+  pipeline.pass(quietMs);
+
+  await passHold();
+  await asked[0]?.answer({ abstained: 'judge_failed' });
+
+  expect(verdicts.map(({ verdict }) => verdict.outstanding)).toEqual([1]);
+  expect(late).toEqual([]);
+});
+
 test('other turns are received, decided and stored while the judge is silent', async () => {
   const { judging } = heldJudging();
   const { pipeline, stored } = running(judging);
