@@ -104,10 +104,12 @@ export const VERDICT_COLUMN_NAMES = VERDICT_COLUMNS.map(([name]) => name);
 
 /**
  * The version of a verdict: revision x 256 + (255 - outstanding criteria). More evidence beats less, and of equal
- * evidence the verdict with fewer open questions wins, so a replayed outage never beats a score.
+ * evidence the verdict with fewer open questions wins, so a replayed outage never beats a score. One that was left out
+ * counts as all open: read again when the day's tokens are spent, what was judged stays judged.
  */
 export function verdictVersion(interaction: Interaction, verdict: Verdict): number {
-  return revisionOf(interaction) * 256 + (255 - Math.min(verdict.outstanding, 255));
+  const open = verdict.leftOut ? 255 : Math.min(verdict.outstanding, 255);
+  return revisionOf(interaction) * 256 + (255 - open);
 }
 
 /** One line of JSONCompactEachRow, values in the order of `INTERACTION_COLUMN_NAMES`. Any interaction gives valid text. */

@@ -170,6 +170,12 @@ describe('verdictVersion', () => {
     expect(version(3, 0)).toBeGreaterThan(version(3, 1));
     expect(version(3, 999)).toBe(3 * 256);
   });
+
+  test('puts what was judged before what was left out', () => {
+    const row = graded(interaction([], { revision: 3 }), { leftOut: true, outstanding: 0 });
+
+    expect(version(3, 1)).toBeGreaterThan(verdictVersion(row.interaction, row.verdict));
+  });
 });
 
 describe('timeFault', () => {
