@@ -5,10 +5,11 @@
  * somebody else meanwhile is seldom asked for again; and it is looked at once more before it is handed out. Two runs at
  * once do no harm: the store's cache answers the second, and of two verdicts their versions say which one counts.
  */
+import PQueue from 'p-queue';
 import { grade, type GradeDeps } from './grade.js';
 import type { Graded } from './model/graded.js';
 import type { Interaction } from './model/interaction.js';
-import { isUnanswered, sameScores, UNANSWERED, type Verdict } from './model/score.js';
+import { sameScores, unansweredIn, UNANSWERED, type Verdict } from './model/score.js';
 import type { ScoringPolicy } from './score/policy.js';
 import { policyHash } from './score/policy.js';
 import type { Store } from './store/clickhouse.js';
@@ -32,15 +33,17 @@ export interface Rescored {
   readonly graded: Graded;
   /**
    * - `changed`: to be stored.
-   * - `same`: nothing new.
+   * - `same`: nothing new, or less than the store has.
    * - `healed`: somebody else has stored a better one meanwhile.
-   * - `budget`: the day's tokens ended; it stays as it was.
+   * - `budget`: it would be left out now (the day's tokens, or sampling), and was not; it stays as it was.
    */
   readonly outcome: 'changed' | 'same' | 'healed' | 'budget';
 }
 
 export interface RescoreDeps extends GradeDeps {
   readonly store: Pick<Store, 'rows'>;
+  /** So many interactions are with the judge at a time: the deadline of those that wait for a place runs meanwhile. */
+  readonly atOnce: number;
 }
 
 const PAGE = 200;
@@ -72,7 +75,10 @@ export async function* rescore(
     after = last;
     const known = await interactionsOf(page, deps);
     const before = await knownVerdicts(page, deps);
-    const judged = await Promise.all(known.map(async (each) => await grade(each, undefined, policy, deps).judged));
+    const queue = new PQueue({ concurrency: deps.atOnce });
+    const judged = await queue.addAll(
+      known.map((each) => async () => await grade(each, undefined, policy, deps).judged),
+    );
     // What rules settle is graded once more, now that it is known whether the judge answers.
     const graded = await Promise.all(
       known.map(async (each, i) => {
@@ -82,10 +88,15 @@ export async function* rescore(
       }),
     );
     const now = await knownVerdicts(page, deps);
+    const spent = deps.judging?.judge.budgetSpent ?? false;
     yield graded.map((each): Rescored => {
       const id = each.interaction.interactionId;
       const was = before.get(id)?.verdict ?? null;
-      return { before: was, graded: each, outcome: outcomeOf(each, before.get(id), now.get(id), range.everything) };
+      return {
+        before: was,
+        graded: each,
+        outcome: outcomeOf(each, before.get(id), now.get(id), range.everything, spent),
+      };
     });
   }
 }
@@ -105,17 +116,15 @@ function outcomeOf(
   before: KnownVerdict | undefined,
   now: KnownVerdict | undefined,
   everything: boolean,
+  budgetSpent: boolean,
 ): Rescored['outcome'] {
   const same = before !== undefined && before.verdict.policy === verdict.policy;
   if (now !== undefined && same && now.version > before.version) return 'healed';
-  // A conversation that is judged already is not left out of the count again for the sake of one interaction.
-  if (!everything && verdict.leftOut && before?.verdict.leftOut === false) return 'budget';
-  if (same && !everything) return unanswered(verdict) < unanswered(before.verdict) ? 'changed' : 'same';
+  // A conversation that is judged already is not left out of the count again, under the same policy or for want of tokens.
+  if (verdict.leftOut && before?.verdict.leftOut === false && (same || budgetSpent)) return 'budget';
+  if (same && !everything) return unansweredIn(verdict) < unansweredIn(before.verdict) ? 'changed' : 'same';
+  if (same && unansweredIn(verdict) > unansweredIn(before.verdict)) return 'same';
   return same && sameScores(before.verdict, verdict) && before.verdict.label === verdict.label ? 'same' : 'changed';
-}
-
-function unanswered({ scores }: Verdict): number {
-  return scores.filter((score) => score.kind === 'abstained' && isUnanswered(score.abstained)).length;
 }
 
 function sourceOf({ everything }: RescoreRange): string {

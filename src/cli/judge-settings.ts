@@ -7,7 +7,7 @@ import { langChainModel, loadChatModel, openAiModel } from '../judge/langchain.j
 import { JUDGE_SCOPE, tracedModel } from '../judge/traced-model.js';
 import type { JsonObject } from '../model/json.js';
 import { compileRedaction, type Redaction } from '../score/redact.js';
-import { openStoredJudge, type JudgeSettings, type StoredJudge } from '../worker/live-judge.js';
+import { atOnceOf, openStoredJudge, type JudgeSettings, type StoredJudge } from '../worker/live-judge.js';
 import type { Store } from '../store/clickhouse.js';
 import { CommandError, ExitStatus } from './exit-status.js';
 import type { Io } from './io.js';
@@ -56,7 +56,7 @@ export async function offlineJudge(config: Config, io: Io, on: JudgeEvents): Pro
     on,
   });
   io.stop.addEventListener('abort', () => judge.close(), { once: true });
-  return { judge, sampling: settings.sampling, atOnce: atOnce(settings.config) };
+  return { judge, sampling: settings.sampling, atOnce: atOnceOf(settings.config) };
 }
 
 export interface OfflineJudge {
@@ -75,13 +75,6 @@ export function judgeOnStore(
   on: JudgeEvents,
 ): StoredJudge {
   return openStoredJudge(settings, { store, policy, nowMs: io.nowMs, random: io.random, on });
-}
-
-// More than are asked at once wait for their turn, and their deadline runs meanwhile.
-const WAITING_FOR_EACH = 2;
-
-function atOnce({ concurrency }: JudgeConfig): number {
-  return concurrency * WAITING_FOR_EACH;
 }
 
 function judgeConfig(judge: Config['judge']): JudgeConfig {

@@ -90,6 +90,7 @@ async function rescoreStore(
   const judgeNotes = createJudgeNotes();
   const judging = settings === null ? null : judgeOnStore(settings, store, hash, io, judgeNotes.on);
   io.stop.addEventListener('abort', () => judging?.judge.close(), { once: true });
+  const atOnce = judging?.atOnce ?? 1;
   const writer = store.writer(writerDeps(io));
   const progress = createProgress(io.stderr, io.nowMs);
   const counts: Record<Rescored['outcome'] | 'refused', number> = {
@@ -109,7 +110,7 @@ async function rescoreStore(
   let done = 0;
   let stopped: string | null = null;
   try {
-    for await (const page of rescore(range, policy, { store, expectations, events, judging })) {
+    for await (const page of rescore(range, policy, { store, expectations, events, judging, atOnce })) {
       if (io.stop.aborted) throw new CommandError('interrupted', ExitStatus.usage);
       const changed = page.filter(({ outcome }) => outcome === 'changed');
       for (const { outcome } of page) counts[outcome] += 1;
@@ -134,7 +135,7 @@ async function rescoreStore(
   }
   const verb = dryRun ? 'would change' : 'changed';
   io.stdout.write(
-    `${done} interactions graded again: ${counts.changed - counts.refused} verdicts ${verb}, ${counts.same} as before, ` +
+    `${done} interactions graded again: ${counts.changed - counts.refused} verdicts ${verb}, ${counts.same + counts.budget} as before, ` +
       `${counts.healed} healed meanwhile\n`,
   );
   if (judging !== null) for (const note of judgeNotes.notes(judging.judge.stats())) io.stderr.write(`note: ${note}\n`);

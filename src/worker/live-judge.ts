@@ -30,8 +30,18 @@ export interface StoredJudgeDeps {
 /** A judge whose answers are kept in the store. */
 export interface StoredJudge extends Judging {
   readonly judge: Judge;
+  /** So many interactions keep it busy. */
+  readonly atOnce: number;
   /** What is under way ends as `pending`; answers that wait are written. */
   close(): Promise<void>;
+}
+
+// More than are asked at once wait for their turn, and their deadline runs meanwhile.
+const WAITING_FOR_EACH = 2;
+
+/** So many interactions keep a judge busy. */
+export function atOnceOf({ concurrency }: JudgeConfig): number {
+  return concurrency * WAITING_FOR_EACH;
 }
 
 export function openStoredJudge(settings: JudgeSettings, deps: StoredJudgeDeps): StoredJudge {
@@ -48,6 +58,7 @@ export function openStoredJudge(settings: JudgeSettings, deps: StoredJudgeDeps):
   return {
     judge,
     sampling: settings.sampling,
+    atOnce: atOnceOf(settings.config),
     close() {
       judge.close();
       return answers.close();

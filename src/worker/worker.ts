@@ -230,6 +230,7 @@ class RunningWorker implements Worker {
       events: { ...this.pipelineEvents(), ...quiet },
       judging: judge,
       judge: judge.judge,
+      atOnce: judge.atOnce,
       store: this.store,
       nowMs,
       random,
