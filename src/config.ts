@@ -267,6 +267,9 @@ const judge = z
     settings: z
       .record(z.string(), z.unknown())
       .meta({ description: 'What else the class is made with; `model` and `temperature` are given to it anyway.' })
+      .refine((settings) => !('model' in settings) && !('temperature' in settings), {
+        message: 'model and temperature are keys of judge, so that they are part of the scoring policy',
+      })
       .default({}),
     useStructuredOutput: flag(
       'Ask for the answer by its schema; false: as JSON text, for servers that know no schema.',
@@ -852,6 +855,9 @@ function crossFaults(config: Config): ConfigFault[] {
   return faults;
 }
 
+/** Of Node; a longer one would end at once. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
 function judgeFaults({
   timeoutMs,
   deadlineMs,
@@ -860,10 +866,17 @@ function judgeFaults({
   model,
   concurrency,
   maxWaiting,
+  holdMs,
 }: Config['judge']): ConfigFault[] {
   const faults: ConfigFault[] = [];
+  const timers = { deadlineMs, holdMs };
   if (timeoutMs >= deadlineMs) {
     faults.push({ path: 'judge.timeoutMs', message: `must be < judge.deadlineMs (${deadlineMs}), got ${timeoutMs}` });
+  }
+  for (const [key, ms] of Object.entries(timers)) {
+    if (ms > LONGEST_TIMER_MS) {
+      faults.push({ path: `judge.${key}`, message: `must be <= ${LONGEST_TIMER_MS}, got ${ms}` });
+    }
   }
   if (maxWaiting < concurrency) {
     faults.push({

@@ -197,6 +197,15 @@ test('has no judge unless a model is named, and tells what of its keys cannot go
   ]);
 });
 
+test('refuses what would change the judge beside its policy, and times that no timer can keep', () => {
+  expect(faultsOf({ sets: ['judge.settings={ model: other, temperature: 1 }', 'judge.holdMs=2147483648'] })).toEqual([
+    expect.stringMatching(/^judge\.settings: model and temperature are keys of judge/),
+  ]);
+  expect(faultsOf({ sets: ['judge.holdMs=2147483648'] })).toEqual([
+    'judge.holdMs: must be <= 2147483647, got 2147483648',
+  ]);
+});
+
 test('never shows what was written where the name of a key’s variable belongs', () => {
   const [fault] = faultsOf({ sets: ['judge.apiKeyEnv=sk-secret-1'] });
 
