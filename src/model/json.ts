@@ -24,6 +24,14 @@ export function canonicalJson(value: Json): string {
   return text;
 }
 
+/** What redaction leaves in place of what it took out. */
+export const REDACTED = '[REDACTED]';
+
+/** Was something taken out of a value, so that it is not what was recorded? */
+export function holdsRedacted(value: Json): boolean {
+  return canonicalJson(value).includes(REDACTED);
+}
+
 /** Most senders write their keys in one order, and a look is cheaper than a sort. */
 function sorted(keys: string[]): readonly string[] {
   for (let at = 1; at < keys.length; at += 1) if ((keys[at - 1] as string) > (keys[at] as string)) return keys.sort();

@@ -2,7 +2,7 @@ import type { Expectation } from '../model/expectation.js';
 import type { Interaction } from '../model/interaction.js';
 import type { JudgedCall, JudgedOutcome, JudgeRequest } from '../model/judge.js';
 import type { Json } from '../model/json.js';
-import { isJsonObject } from '../model/json.js';
+import { isJsonObject, REDACTED } from '../model/json.js';
 import { boundedPattern } from './bounded-pattern.js';
 
 export interface RedactionRules {
@@ -22,7 +22,6 @@ export interface Redaction {
   readonly text: (text: string) => string;
 }
 
-const REDACTED = '[REDACTED]';
 /** Patterns look at so much text at once, and twice at what lies on a border, so a match is at most `OVERLAP` long. */
 const WINDOW = 2_048;
 const OVERLAP = 512;
@@ -79,6 +78,17 @@ function redactionOf(secret: ReadonlySet<string>, patterns: readonly RegExp[]): 
     return out;
   }
 
+  /** A schema names keys and holds no values of theirs; what patterns match goes. */
+  function schema(given: Json, depth = 0): Json {
+    if (depth > MAX_DEPTH) return REDACTED;
+    if (typeof given === 'string') return plain(given);
+    if (Array.isArray(given)) return (given as readonly Json[]).map((item) => schema(item, depth + 1));
+    if (!isJsonObject(given)) return given;
+    const out = Object.create(null) as Record<string, Json>;
+    for (const [key, member] of Object.entries(given)) out[plain(key)] = schema(member, depth + 1);
+    return out;
+  }
+
   const value = (given: Json) => walk(given, 0);
   const maybe = (given: string | null) => (given === null ? null : text(given));
   return {
@@ -105,6 +115,7 @@ function redactionOf(secret: ReadonlySet<string>, patterns: readonly RegExp[]): 
       expectedAnswer: maybe(request.expectedAnswer),
       calls: request.calls.map((call): JudgedCall => ({
         ...call,
+        ...(call.schema === undefined ? {} : { schema: schema(call.schema) }),
         ...(call.arguments === undefined ? {} : { arguments: value(call.arguments) }),
         outcome: redactedOutcome(call.outcome),
       })),

@@ -1,6 +1,7 @@
 import type { Expectation } from '../../model/expectation.js';
 import type { Interaction } from '../../model/interaction.js';
 import type { Judgement } from '../../model/judge.js';
+import { REDACTED } from '../../model/json.js';
 import { saysCut } from '../../model/json-text.js';
 import type { Score } from '../../model/score.js';
 import { answerRule, saysTheSame } from '../answer-rule.js';
@@ -39,6 +40,7 @@ export function scoreAnswer(
     return decided('answer', 1, true, `the expected ${rule.kind} is the answer`, { rule: rule.kind });
   }
   if (policy.judge === null) {
+    if (answer.includes(REDACTED)) return abstain('answer', 'not_captured', 'redacted before it was stored');
     if (rule === null) return abstain('answer', 'no_judge', 'only a judge can compare free text');
     return decided('answer', 0, passes(0), `the expected ${rule.kind} is not the answer`, { rule: rule.kind });
   }

@@ -2,7 +2,7 @@ import type { Interaction, ToolCall } from '../../model/interaction.js';
 import type { CallJudgement, Judgement } from '../../model/judge.js';
 import { callIdOf } from '../../model/judge.js';
 import type { Json } from '../../model/json.js';
-import { isJsonObject } from '../../model/json.js';
+import { holdsRedacted, isJsonObject } from '../../model/json.js';
 import type { DecidedBy, Score } from '../../model/score.js';
 import { THRESHOLD_TOLERANCE } from '../assess-tools.js';
 import { callKey } from '../call-key.js';
@@ -174,7 +174,8 @@ function byRule(call: ToolCall, earlierFailures: readonly ToolCall[]): CallVerdi
     // A null where an object belongs is how recorders write "none".
     const none = call.arguments === null;
     const check = checkSchema(offer.schema, none ? {} : call.arguments);
-    if (check.kind === 'invalid') {
+    // What redaction left in the store is no fault of the agent: graded again, such a call is for the judge.
+    if (check.kind === 'invalid' && !holdsRedacted(call.arguments)) {
       return none ? leftOut('arguments not captured') : objection('schema', check.problem);
     }
   }

@@ -2,7 +2,7 @@ import type { Expectation, ExpectedCall } from '../../model/expectation.js';
 import type { Interaction, ToolCall } from '../../model/interaction.js';
 import { saysCut } from '../../model/json-text.js';
 import type { Judgement } from '../../model/judge.js';
-import type { Json } from '../../model/json.js';
+import { holdsRedacted, type Json } from '../../model/json.js';
 import type { DecidedBy, Score } from '../../model/score.js';
 import { comparisonOf, differingKeys } from '../argument-match.js';
 import type { MadeCall, ToolAssessment, ToolRules } from '../assess-tools.js';
@@ -116,7 +116,9 @@ function usesOf(interaction: Interaction, calls: readonly ToolCall[], { tools }:
 }
 
 function madeCall(call: ToolCall): MadeCall {
-  const known = call.argumentsStatus === 'captured' || call.argumentsStatus === 'malformed';
+  const told = call.argumentsStatus === 'captured' || call.argumentsStatus === 'malformed';
+  // Read from the store again, what redaction took out is as good as not captured.
+  const known = told && !holdsRedacted(call.arguments);
   return { name: call.name === '' ? UNNAMED : call.name, arguments: known ? call.arguments : undefined };
 }
 

@@ -56,3 +56,28 @@ describe('redaction', () => {
     expect(JSON.stringify(value(deep))).not.toContain('sk-');
   });
 });
+
+test('takes what patterns match out of a tool’s schema, and leaves the keys that it describes', () => {
+  const { request } = compileRedaction({ keys: ['token'], patterns: ['sk-[a-z]{4}'] });
+  const call = {
+    id: 'call_0',
+    name: 'pay',
+    schema: { properties: { token: { type: 'string', default: 'sk-abcd' } } },
+    arguments: {},
+    outcome: { kind: 'unknown' },
+    knownBefore: [],
+  } as const;
+  const asked = { arguments: ['call_0'], answer: false, completion: false, utilization: false };
+
+  const shown = request({
+    policy: 'p',
+    earlier: [],
+    query: null,
+    answer: null,
+    expectedAnswer: null,
+    calls: [call],
+    asked,
+  });
+
+  expect(shown.calls[0]?.schema).toEqual({ properties: { token: { type: 'string', default: '[REDACTED]' } } });
+});

@@ -16,6 +16,10 @@ function run(expected: string, answer: string | null, query = 'How many?', chang
   );
 }
 
+test('an answer of which redaction took something out is not wrong for that', () => {
+  expect(run('8', 'The result is [REDACTED].')).toBe('not_captured');
+});
+
 describe('what a rule can decide both ways', () => {
   test.each([
     ['8', 'The result is 8.', 1],

@@ -21,6 +21,12 @@ function run(of: Interaction, expectation: Expectation | null, options: ScoringO
   };
 }
 
+test('arguments that redaction took out are neither right nor wrong', () => {
+  const redacted = weather({ arguments: { ...LINDHOLM, city: '[REDACTED]' } });
+
+  expect(run(interaction([redacted]), once).outcome).toBe('not_captured');
+});
+
 describe('repeated calls are matched one to one', () => {
   test('two expected, two made: everything is right', () => {
     expect(run(interaction([weather(), weather()]), twice)).toMatchObject({
