@@ -15,10 +15,10 @@ async function standIn(script: Script) {
 async function afterOutage(conversations: number) {
   const dataDir = temporaryDir();
   const away = await standIn(() => ({ kind: 'status', status: 503 }));
-  const { worker, post } = await judgedWorker(dataDir, await judgeAt(away, { attempts: 1, breakerFailures: 1_000 }));
-  for (let i = 1; i <= conversations; i += 1) await post(request(agent(i), tool(i, 10 + i)));
-  await worker.whenIdle();
-  await worker.stop();
+  const running = await judgedWorker(dataDir, await judgeAt(away, { attempts: 1, breakerFailures: 1_000 }));
+  for (let i = 1; i <= conversations; i += 1) await running.post(request(agent(i), tool(i, 10 + i)));
+  await running.worker.whenIdle();
+  await running.worker.stop();
   const server = await standIn((given) => answerTo(given));
   const set = (key: string, value: string | number) => ['--set', `${key}=${value}`];
   const always = [...set('dataDir', dataDir), ...set('judge.model', 'judge-1'), ...set('judge.baseUrl', server.url)];
