@@ -237,13 +237,15 @@ export function createRollupStore(
     async conversations(ids) {
       const found: ConversationRow[] = [];
       for (const part of batchesOf(ids, (id) => id)) {
+        // The condition is on the key alone, so the newest of what it leaves is what FINAL would give, without merging days.
         const some = await rows(
-          `SELECT ${CONVERSATION_SELECT} FROM {db}.conversations FINAL
+          `SELECT ${CONVERSATION_SELECT} FROM {db}.conversations
           WHERE (toDate(started_at), series, started_at, conversation_id) IN
           (
             SELECT toDate(started_at), series, started_at, conversation_id
             FROM {db}.conversation_index WHERE id IN {ids:Array(String)}
-          )`,
+          )
+          ORDER BY version DESC LIMIT 1 BY series, started_at, conversation_id`,
           { ids: part },
         );
         found.push(...some.map(conversationFromRow));

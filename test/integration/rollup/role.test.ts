@@ -7,8 +7,10 @@ import { ALERTING_RULES } from '../../support/alerts.js';
 import { runCli } from '../../support/cli.js';
 import { createClickHouse } from '../../support/clickhouse-http.mjs';
 import { MINUTE, NINE, rollupOf, RULES, spoken, streamTime, write } from '../../support/rollup.js';
-import { ENGINE_DEPS, temporaryDir, type TestStore } from '../../support/store.js';
+import { ENGINE_DEPS, temporaryDir } from '../../support/store.js';
 import { telemetryProbe } from '../../support/telemetry.js';
+
+const unused = () => Promise.reject(new Error('no statement of ours expected'));
 
 /** A store on a server, and how to open it once more. */
 async function onServer() {
@@ -19,7 +21,7 @@ async function onServer() {
   const store = await openStore(config, ENGINE_DEPS);
   onTestFinished(() => store.close());
   await store.migrate();
-  return { config, store: store as Store as TestStore };
+  return { config, store: { ...store, config, command: unused } };
 }
 
 const CLOSED = [
@@ -40,12 +42,7 @@ test('a process that is nothing but a rollup follows the workers, takes no trace
   await streamTime(store, NINE + 30 * MINUTE);
   const telemetry = telemetryProbe();
   const ticked = new Promise<Pick<TickReport, 'atMs'>>((resolve) => {
-    const { events } = telemetry;
-    const { rollupTicked } = events;
-    events.rollupTicked = (event) => {
-      rollupTicked(event);
-      resolve(event);
-    };
+    telemetry.events.rollupTicked = resolve;
   });
 
   const role = await startRollupRole(
