@@ -36,3 +36,12 @@ no_tool_calls (no tool calls)
 test('the tables of docs/gaussia.md are what the package computes', async () => {
   await expect(output('scripts/gaussia-page.mjs', '--check')).resolves.toBe('');
 });
+
+test('the trace of the README is graded as one correct turn', async () => {
+  const [line, ...rest] = (
+    await output('dist/main.js', 'score', 'docs/examples/trace.json', '--format', 'jsonl')
+  ).split('\n');
+
+  expect(JSON.parse(line as string)).toMatchObject({ assistant_id: 'order-desk', verdict: 'correct' });
+  expect(rest).toEqual(['']);
+});
