@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { Option, type Command } from 'commander';
 import type { ExitStatus } from './exit-status.js';
 import type { Io } from './io.js';
 
@@ -9,10 +9,12 @@ export type RegisterCommand = (program: Command, io: Io, done: (status: ExitStat
 export function withCommonOptions(command: Command): Command {
   return command
     .option('--config <file>', 'YAML configuration file (default: ./tracegrade.yaml if there is one)')
-    .option('--set <key.path=value>', 'set one configuration key; may be repeated', collect, []);
+    .addOption(repeatable('--set <key.path=value>', 'set one configuration key; may be repeated'));
 }
 
-/** Gathers an option that may be repeated. */
-export function collect(value: string, before: readonly string[]): readonly string[] {
-  return [...before, value];
+/** An option that may be repeated: a list, empty without it. */
+export function repeatable(flags: string, description: string): Option {
+  return new Option(flags, description)
+    .argParser((value, before: readonly string[]) => [...before, value])
+    .default([], 'none');
 }

@@ -43,8 +43,8 @@ export const compareCommand: RegisterCommand = (program, io, done) => {
       'Compares two versions, environments or stretches of time by pass^K or pass@K of their closed conversations: the ' +
         'probability that B is worse, or better, than A by more than a margin, computed exactly.',
     )
-    .requiredOption('--a <side>', 'what to compare with', sideOf)
-    .requiredOption('--b <side>', 'what is compared', sideOf)
+    .requiredOption('--a <side>', 'what to compare with, version=1 for example (needed)', sideOf)
+    .requiredOption('--b <side>', 'what is compared, version=2 for example (needed)', sideOf)
     .addOption(new Option('--metric <metric>', 'figure').choices(['pass_pow_k', 'pass_at_k']).default('pass_pow_k'))
     .option('--k <k>', 'K of the figure', wholeNumber, 3)
     .option('--margin <d>', 'the smallest difference that matters, 0 <= d < 1', margin, 0)

@@ -15,7 +15,7 @@ import { stay } from './demo-stay.js';
 import { CommandError, ExitStatus } from './exit-status.js';
 import type { Io } from './io.js';
 import { loadConfig, type CommonOptions } from './load-config.js';
-import { queryLine } from './own-command.js';
+import { ownCommand, queryLine } from './own-command.js';
 import { createProgress } from './progress.js';
 import { endWorker, runWorker } from './run-worker.js';
 import { seriesReports, seriesTable } from './series-report.js';
@@ -107,8 +107,7 @@ async function runDemo(options: DemoOptions, io: Io): Promise<ExitStatus> {
     );
   } else if (options.stay !== true) {
     io.stdout.write(
-      '\nNext: tracegrade demo --stay to look around, tracegrade score FILE..., or tracegrade start for agents of your ' +
-        'own (see --help).\n',
+      `\nNext: ${ownCommand(io)} demo --stay to look around, score FILE..., or start for agents of your own (see --help).\n`,
     );
   }
   return ExitStatus.done;

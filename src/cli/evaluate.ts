@@ -10,7 +10,7 @@ import type { DatasetFault } from '../score/datasets.js';
 import type { Config } from '../config.js';
 import { policyHash } from '../score/policy.js';
 import type { JudgeRequest } from '../model/judge.js';
-import { collect, withCommonOptions, type RegisterCommand } from './command.js';
+import { repeatable, withCommonOptions, type RegisterCommand } from './command.js';
 import { createJudgeNotes } from './judge-notes.js';
 import { offlineJudge, type OfflineJudge } from './judge-settings.js';
 import { loadConfig, type CommonOptions } from './load-config.js';
@@ -76,12 +76,12 @@ export const evaluateCommand: RegisterCommand = (program, io, done) => {
     )
     .addOption(new Option('--format <format>', 'how to print').choices(EVALUATE_FORMATS).default('table'))
     .option('--output <file>', 'write there instead of standard output')
-    .option(
-      '--fail-under <gate>',
-      'exit with 1 when a figure is below a bound: 0.9 (share of correct interactions), answer=0.8, tools=0.95 (means), ' +
-        'policy=1 (share within their scope), pass^3=0.8, pass@3=0.99 (of conversations); may be repeated',
-      collect,
-      [],
+    .addOption(
+      repeatable(
+        '--fail-under <gate>',
+        'exit with 1 when a figure is below a bound: 0.9 (share of correct interactions), answer=0.8, tools=0.95 (means), ' +
+          'policy=1 (share within their scope), pass^3=0.8, pass@3=0.99 (of conversations); may be repeated',
+      ),
     )
     .action(async (paths: readonly string[], options: EvaluateOptions) => done(await runEvaluate(paths, options, io)));
   withCommonOptions(command);

@@ -17,7 +17,7 @@ export const migrateCommand: RegisterCommand = (program, io, done) => {
     .summary('bring the store’s tables to this version')
     .description(
       'Applies the migrations that the database lacks, in order. `start` does the same by itself; run it apart when the ' +
-        'worker’s user may not change tables.',
+        'worker’s user may not change tables. An embedded store has one process: stop its worker first.',
     )
     .option('--dry-run', 'only say what would be applied')
     .action(async (options: MigrateOptions) => done(await runMigrate(options, io)));

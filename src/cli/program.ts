@@ -33,6 +33,7 @@ Examples:
   tracegrade evaluate recorded.jsonl --k 3     Gaussia's batch metric, exact
   tracegrade rescore --since 24h --dry-run     what the judge could say now
   tracegrade start                             receives OTLP on http://127.0.0.1:4318
+  tracegrade alert explain --latest            why an alert was raised
   tracegrade query "SELECT * FROM verdicts_current LIMIT 10"
 
 Exit status: 0 done, 1 a gate was missed, 2 wrong use or configuration, 3 some input unreadable, 4 a peer out of reach.`,

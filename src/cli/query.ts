@@ -16,7 +16,8 @@ export const queryCommand: RegisterCommand = (program, io, done) => {
     .summary('ask the store in SQL, read-only')
     .description(
       'Runs one read-only SQL statement on the store. Start with the views interactions_current, tool_calls_current, ' +
-        'verdicts_current and scores_current. While a worker has the embedded store open, the worker is asked.',
+        'verdicts_current, scores_current, conversations_current, estimates_current and alerts_current. ' +
+        'While a worker has the embedded store open, the worker is asked.',
     )
     .argument('<sql>', 'the statement, or - for standard input')
     .option('--format <format>', 'a ClickHouse output format (default: PrettyCompact on a terminal, else JSONEachRow)')

@@ -172,7 +172,7 @@ function changeLine({ before, graded: { interaction, verdict } }: Rescored): str
     .filter((score) => was.get(score.criterion) !== said(score))
     .map((score) => `${score.criterion}: ${was.get(score.criterion) ?? 'none'} -> ${said(score)}`);
   const label = `${before?.label ?? 'none'} -> ${verdict.label}`;
-  return `${started} ${interaction.interactionId} ${interaction.assistantId}: ${label} (${changes.join(', ')})`;
+  return `${started} ${interaction.interactionId} ${interaction.assistantId}: ${label} (${changes.join(', ') || 'the same values'})`;
 }
 
 function said(score: Rescored['graded']['verdict']['scores'][number]): string {

@@ -23,7 +23,8 @@ export const rollupCommand: RegisterCommand = (program, io, done) => {
     .description(
       'Makes the conversations of a time anew from their verdicts and writes its estimates again, tick by tick. Needed ' +
         'where estimates of the past should follow later verdicts, other windows or another idle time; what is new is ' +
-        'counted by `start` by itself. It may run beside it, on the same server. Trials that were written stand.',
+        'counted by `start` by itself. It may run beside it, on the same server. Trials that were written stand. ' +
+        'An embedded store has one process: stop its worker first.',
     )
     .option('--from <time>', 'as in RFC 3339, or a date (default: the first close)', time)
     .option('--to <time>', 'as in RFC 3339, or a date (default: the last tick)', time)

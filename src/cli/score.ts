@@ -4,7 +4,7 @@ import type { Graded } from '../model/graded.js';
 import { createOfflineGrader, type PipelineEvents, type SpanCounts } from '../pipeline.js';
 import { readOtlpFiles } from '../receive/otlp-files.js';
 import { trackExpectations } from '../score/tracked-expectations.js';
-import { collect, withCommonOptions, type RegisterCommand } from './command.js';
+import { repeatable, withCommonOptions, type RegisterCommand } from './command.js';
 import { CommandError, ExitStatus } from './exit-status.js';
 import { gateKs, missedGates, parseGate } from './gates.js';
 import { interactionJson } from './interaction-json.js';
@@ -34,19 +34,19 @@ export const scoreCommand: RegisterCommand = (program, io, done) => {
         'configured (judge.model), which is asked what rules cannot decide.',
     )
     .argument('<path...>', '.json, .jsonl or .pb files (also .gz), directories of them, or - for standard input')
-    .option(
-      '--dataset <file>',
-      'ground truth: Gaussia datasets, JSON or JSONL, or a directory of them; may be repeated',
-      collect,
-      [],
+    .addOption(
+      repeatable(
+        '--dataset <file>',
+        'ground truth: Gaussia datasets, JSON or JSONL, or a directory of them; may be repeated',
+      ),
     )
     .addOption(new Option('--format <format>', 'how to print').choices(['table', 'json', 'jsonl']).default('table'))
-    .option(
-      '--fail-under <gate>',
-      'exit with 1 when a figure is below a bound: 0.9 (share of correct interactions), tools=0.95, arguments=1, ' +
-        'pass^3=0.8, pass@3=0.99, ...; may be repeated',
-      collect,
-      [],
+    .addOption(
+      repeatable(
+        '--fail-under <gate>',
+        'exit with 1 when a figure is below a bound: 0.9 (share of correct interactions), tools=0.95, arguments=1, ' +
+          'pass^3=0.8, pass@3=0.99, ...; may be repeated',
+      ),
     )
     .action(async (paths: readonly string[], options: ScoreOptions) => done(await runScore(paths, options, io)));
   withCommonOptions(command);

@@ -26,7 +26,10 @@ export const startCommand: RegisterCommand = (program, io, done) => {
   const command: Command = program
     .command('start')
     .summary('receive traces, grade them and store the result')
-    .description('Runs until SIGTERM or SIGINT. GET /healthz, /readyz and /metrics tell how it is.')
+    .description(
+      'Receives traces, grades the interactions in them and stores the result, until SIGTERM or SIGINT (Ctrl-C). ' +
+        'GET /healthz, /readyz and /metrics tell how it is.',
+    )
     .addOption(new Option('--role <role>', 'what this process does').choices(ROLES).default('all'))
     .action(async (options: CommonOptions & { role: Role }) => done(await runStart(options, io)));
   withCommonOptions(command);
