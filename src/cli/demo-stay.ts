@@ -3,7 +3,7 @@ import type { Worker } from '../worker/worker.js';
 import { demoConversation } from './demo-agents.js';
 import type { DemoSender } from './demo-sender.js';
 import type { Io } from './io.js';
-import { queryLine } from './own-command.js';
+import { dataDirSetting, ownCommand, queryLine } from './own-command.js';
 import { untilStopped } from './until-stopped.js';
 
 // Often enough to see a panel move; bounded, since somebody will forget it.
@@ -32,6 +32,7 @@ function invitation(url: string, dataDir: string, io: Io): string {
 The worker stays at ${url}, and a conversation arrives every ${TRICKLE_MS / 1000} s. Ctrl-C ends it. In another shell:
 
   ${queryLine(dataDir, sql, io)}
+  ${ownCommand(io)} alert explain --latest --set ${dataDirSetting(dataDir)}
   curl ${url}/metrics
 
 For an agent of your own that sends OTLP over HTTP:

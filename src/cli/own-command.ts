@@ -24,8 +24,13 @@ export function shellWord(text: string): string {
 
 /** A command line that asks a data directory in SQL (without quotation marks), whatever directory the shell is in. */
 export function queryLine(dataDir: string, sql: string, io: Pick<Io, 'env'>): string {
+  return `${ownCommand(io)} query --set ${dataDirSetting(dataDir)} "${sql}"`;
+}
+
+/** What follows `--set` on a shell's command line to name a data directory, whatever directory the shell is in. */
+export function dataDirSetting(dataDir: string): string {
   const path = resolve(dataDir);
   // Read as YAML, so only a plain path may stand without quotation marks.
   const value = /^[\w./-]+$/.test(path) ? path : JSON.stringify(path);
-  return `${ownCommand(io)} query --set ${shellWord(`dataDir=${value}`)} "${sql}"`;
+  return shellWord(`dataDir=${value}`);
 }
