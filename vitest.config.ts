@@ -20,7 +20,8 @@ export default defineConfig({
           hookTimeout: 120_000,
           // The embedded engine is one per process, so each file gets a process of its own.
           pool: 'forks',
-          fileParallelism: false,
+          maxWorkers: 2,
+          sequence: { groupOrder: 2 },
         },
       },
       {
