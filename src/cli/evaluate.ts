@@ -12,9 +12,10 @@ import { policyHash } from '../score/policy.js';
 import type { JudgeRequest } from '../model/judge.js';
 import { repeatable, withCommonOptions, type RegisterCommand } from './command.js';
 import { createJudgeNotes } from './judge-notes.js';
-import { offlineJudge, type OfflineJudge } from './judge-settings.js';
+import { offlineJudge } from './judge-settings.js';
 import { loadConfig, type CommonOptions } from './load-config.js';
 import { scoringPolicy } from './settings.js';
+import type { OpenJudge } from '../worker/live-judge.js';
 import { createReport, EVALUATE_FORMATS, summaryLines, type EvaluateFormat } from './evaluate-report.js';
 import { CommandError, ExitStatus } from './exit-status.js';
 import { missedBy, parseGate, type Figure, type Gate } from './gates.js';
@@ -149,7 +150,7 @@ async function runEvaluate(paths: readonly string[], options: EvaluateOptions, i
 function create(
   options: EvaluateOptions,
   onFaults: (faults: readonly DatasetFault[]) => void,
-  judging: OfflineJudge | null,
+  judging: OpenJudge | null,
   config: Config,
 ): Agentic {
   const { threshold, toolThreshold, toolWeights, compat } = options;
@@ -171,7 +172,7 @@ function create(
   }
 }
 
-function judgeOptions({ judge, atOnce }: OfflineJudge, config: Config) {
+function judgeOptions({ judge, atOnce }: OpenJudge, config: Config) {
   const policy = policyHash(scoringPolicy(config));
   return { turnJudge: { policy, judge: (request: JudgeRequest) => judge.judge(request) }, atOnce };
 }

@@ -2,13 +2,12 @@ import { trace } from '@opentelemetry/api';
 import type { Config } from '../config.js';
 import { DEFAULT_JUDGE_CONFIG, judgePolicy, type JudgeConfig } from '../judge/config.js';
 import type { JudgeModel } from '../judge/judge-model.js';
-import { createJudge, type Judge, type JudgeEvents } from '../judge/judge.js';
+import type { JudgeEvents } from '../judge/judge.js';
 import { langChainModel, loadChatModel, openAiModel } from '../judge/langchain.js';
 import { JUDGE_SCOPE, tracedModel } from '../judge/traced-model.js';
 import type { JsonObject } from '../model/json.js';
 import { compileRedaction, type Redaction } from '../score/redact.js';
-import { atOnceOf, openStoredJudge, type JudgeSettings, type StoredJudge } from '../worker/live-judge.js';
-import type { Store } from '../store/clickhouse.js';
+import { openJudge, type JudgeSettings, type OpenJudge } from '../worker/live-judge.js';
 import { CommandError, ExitStatus } from './exit-status.js';
 import type { Io } from './io.js';
 
@@ -44,37 +43,12 @@ export function redactionOf({ judge }: Config): Redaction | null {
 }
 
 /** For a command that stores nothing: answers are kept in memory alone. `null`: no judge is configured. */
-export async function offlineJudge(config: Config, io: Io, on: JudgeEvents): Promise<OfflineJudge | null> {
+export async function offlineJudge(config: Config, io: Io, on: JudgeEvents): Promise<OpenJudge | null> {
   const settings = await judgeSettings(config, io);
   if (settings === null) return null;
-  const judge = createJudge(settings.config, {
-    model: settings.model,
-    cache: null,
-    redact: settings.redaction?.request ?? null,
-    nowMs: io.nowMs,
-    random: io.random,
-    on,
-  });
-  io.stop.addEventListener('abort', () => judge.close(), { once: true });
-  return { judge, sampling: settings.sampling, atOnce: atOnceOf(settings.config) };
-}
-
-export interface OfflineJudge {
-  readonly judge: Judge;
-  readonly sampling: JudgeSettings['sampling'];
-  /** So many interactions keep it busy. */
-  readonly atOnce: number;
-}
-
-/** For a command that works on a store, with the store's cache of answers. */
-export function judgeOnStore(
-  settings: JudgeSettings,
-  store: Store,
-  policy: string,
-  io: Io,
-  on: JudgeEvents,
-): StoredJudge {
-  return openStoredJudge(settings, { store, policy, nowMs: io.nowMs, random: io.random, on });
+  const judging = openJudge(settings, { keptIn: null, nowMs: io.nowMs, random: io.random, on });
+  io.stop.addEventListener('abort', () => judging.judge.close(), { once: true });
+  return judging;
 }
 
 function judgeConfig(judge: Config['judge']): JudgeConfig {

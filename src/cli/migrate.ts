@@ -1,11 +1,9 @@
 import type { Command } from 'commander';
-import { openStore } from '../store/clickhouse.js';
 import { withCommonOptions, type RegisterCommand } from './command.js';
-import { CommandError, ExitStatus } from './exit-status.js';
+import { ExitStatus } from './exit-status.js';
 import type { Io } from './io.js';
 import { loadConfig, type CommonOptions } from './load-config.js';
-import { asCommandError } from './run-worker.js';
-import { storeConfig } from './settings.js';
+import { withStore } from './with-store.js';
 
 interface MigrateOptions extends CommonOptions {
   readonly dryRun?: boolean;
@@ -26,21 +24,11 @@ export const migrateCommand: RegisterCommand = (program, io, done) => {
 
 async function runMigrate(options: MigrateOptions, io: Io): Promise<ExitStatus> {
   const config = await loadConfig(options, io);
-  try {
-    const store = await openStore(storeConfig(config), io);
-    try {
-      const away = await store.ping();
-      if (away !== null)
-        throw new CommandError(`the store does not answer: ${away.message}`, ExitStatus.peerUnreachable);
-      const report = await store.migrate({ dryRun: options.dryRun === true });
-      const verb = options.dryRun === true ? 'would apply' : 'applied';
-      for (const name of report.applied) io.stdout.write(`${verb} ${name}\n`);
-      if (report.applied.length === 0) io.stdout.write(`nothing to apply: ${config.store.database} is up to date\n`);
-      return ExitStatus.done;
-    } finally {
-      await store.close();
-    }
-  } catch (error) {
-    throw asCommandError(error);
-  }
+  return withStore(config, io, async (store) => {
+    const report = await store.migrate({ dryRun: options.dryRun === true });
+    const verb = options.dryRun === true ? 'would apply' : 'applied';
+    for (const name of report.applied) io.stdout.write(`${verb} ${name}\n`);
+    if (report.applied.length === 0) io.stdout.write(`nothing to apply: ${config.store.database} is up to date\n`);
+    return ExitStatus.done;
+  });
 }

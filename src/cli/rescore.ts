@@ -1,19 +1,20 @@
 import type { Command } from 'commander';
+import { after } from '../after.js';
 import type { Config } from '../config.js';
 import { rescore, countRescored, type Rescored, type RescoreRange } from '../rescore.js';
 import { policyHash, policySettings } from '../score/policy.js';
-import { openStore, type Store } from '../store/clickhouse.js';
+import type { Store } from '../store/clickhouse.js';
 import type { StoreWriter } from '../store/writer.js';
-import type { JudgeSettings } from '../worker/live-judge.js';
+import { openJudge, type JudgeSettings } from '../worker/live-judge.js';
 import { withCommonOptions, type RegisterCommand } from './command.js';
 import { CommandError, ExitStatus } from './exit-status.js';
 import type { Io } from './io.js';
 import { createJudgeNotes } from './judge-notes.js';
-import { judgeOnStore, judgeSettings } from './judge-settings.js';
+import { judgeSettings } from './judge-settings.js';
 import { loadConfig, type CommonOptions } from './load-config.js';
 import { createProgress } from './progress.js';
-import { asCommandError } from './run-worker.js';
-import { loadExpectations, scoringPolicy, storeConfig } from './settings.js';
+import { loadExpectations, scoringPolicy } from './settings.js';
+import { withStore } from './with-store.js';
 
 interface RescoreOptions extends CommonOptions {
   readonly since: string;
@@ -52,19 +53,7 @@ async function runRescore(options: RescoreOptions, io: Io): Promise<ExitStatus> 
   if (settings === null && !range.everything) {
     throw new CommandError('no judge is configured (judge.model), so that nobody can be asked again', ExitStatus.usage);
   }
-  try {
-    const store = await openStore(storeConfig(config), io);
-    try {
-      const away = await store.ping();
-      if (away !== null)
-        throw new CommandError(`the store does not answer: ${away.message}`, ExitStatus.peerUnreachable);
-      return await rescoreStore(store, range, settings, config, options.dryRun === true, io);
-    } finally {
-      await store.close();
-    }
-  } catch (error) {
-    throw asCommandError(error);
-  }
+  return withStore(config, io, (store) => rescoreStore(store, range, settings, config, options.dryRun === true, io));
 }
 
 async function rescoreStore(
@@ -88,10 +77,14 @@ async function rescoreStore(
   if (!dryRun) await store.recordPolicy({ policy: hash, sinceMs: io.nowMs(), settings: policySettings(policy) });
 
   const judgeNotes = createJudgeNotes();
-  const judging = settings === null ? null : judgeOnStore(settings, store, hash, io, judgeNotes.on);
+  const { nowMs, random } = io;
+  const judging =
+    settings === null
+      ? null
+      : openJudge(settings, { keptIn: { store, policy: hash }, nowMs, random, on: judgeNotes.on });
   io.stop.addEventListener('abort', () => judging?.judge.close(), { once: true });
   const atOnce = judging?.atOnce ?? 1;
-  const writer = store.writer(writerDeps(io));
+  const writer = store.writer({ nowMs, chance: random, after });
   const progress = createProgress(io.stderr, io.nowMs);
   const counts: Record<Rescored['outcome'] | 'refused', number> = {
     changed: 0,
@@ -154,14 +147,6 @@ async function storeAll(writer: StoreWriter, changed: readonly Rescored[]): Prom
   writer.flush();
   const outcomes = await Promise.all(writes);
   return outcomes.filter(({ status }) => status !== 'ok').length;
-}
-
-function writerDeps(io: Io) {
-  const after = (ms: number, wake: () => void) => {
-    const timer = setTimeout(wake, ms);
-    return () => clearTimeout(timer);
-  };
-  return { nowMs: io.nowMs, chance: io.random, after };
 }
 
 /** `2026-11-30T09:00:00.000Z <id> agent: unscored -> correct (answer: pending -> 0.9)`. */

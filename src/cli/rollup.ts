@@ -1,15 +1,14 @@
 import type { Command } from 'commander';
 import { InvalidArgumentError } from 'commander';
 import { replayTicks } from '../rollup/replay.js';
-import { openStore } from '../store/clickhouse.js';
 import { withCommonOptions, type RegisterCommand } from './command.js';
 import { CommandError, ExitStatus } from './exit-status.js';
 import type { Io } from './io.js';
 import { loadConfig, type CommonOptions } from './load-config.js';
 import { createProgress } from './progress.js';
 import { rfc3339Ms } from './rfc3339.js';
-import { asCommandError } from './run-worker.js';
-import { rollupRules, storeConfig } from './settings.js';
+import { rollupRules } from './settings.js';
+import { withStore } from './with-store.js';
 
 interface RollupOptions extends CommonOptions {
   readonly from?: number;
@@ -44,34 +43,24 @@ async function runRollup(options: RollupOptions, io: Io): Promise<ExitStatus> {
   if (from !== null && to !== null && from >= to) {
     throw new CommandError('--from: a time before --to expected', ExitStatus.usage);
   }
-  try {
-    const store = await openStore(storeConfig(config), io);
-    try {
-      const away = await store.ping();
-      if (away !== null)
-        throw new CommandError(`the store does not answer: ${away.message}`, ExitStatus.peerUnreachable);
-      await store.migrate();
-      const progress = createProgress(io.stderr, io.nowMs);
-      const rollup = store.rollup({ nowMs: io.nowMs });
-      const report = await replayTicks(rollup, { fromMs: from, toMs: to }, rollupRules(config), (ratio) =>
-        progress.update(`${bar(ratio)} ${Math.floor(100 * ratio)} %`),
+  return withStore(config, io, async (store) => {
+    await store.migrate();
+    const progress = createProgress(io.stderr, io.nowMs);
+    const rollup = store.rollup({ nowMs: io.nowMs });
+    const report = await replayTicks(rollup, { fromMs: from, toMs: to }, rollupRules(config), (ratio) =>
+      progress.update(`${bar(ratio)} ${Math.floor(100 * ratio)} %`),
+    );
+    progress.done();
+    if (report.range === null) io.stdout.write('nothing to count: no conversation has closed in that time\n');
+    else {
+      const at = (ms: number) => new Date(ms).toISOString();
+      io.stdout.write(
+        `${at(report.range.fromMs)} to ${at(report.range.toMs)}: ` +
+          `${report.conversations} conversations changed, ${report.estimates} estimates written\n`,
       );
-      progress.done();
-      if (report.range === null) io.stdout.write('nothing to count: no conversation has closed in that time\n');
-      else {
-        const at = (ms: number) => new Date(ms).toISOString();
-        io.stdout.write(
-          `${at(report.range.fromMs)} to ${at(report.range.toMs)}: ` +
-            `${report.conversations} conversations changed, ${report.estimates} estimates written\n`,
-        );
-      }
-      return ExitStatus.done;
-    } finally {
-      await store.close();
     }
-  } catch (error) {
-    throw asCommandError(error);
-  }
+    return ExitStatus.done;
+  });
 }
 
 const BAR = 30;

@@ -18,17 +18,16 @@ export interface JudgeSettings {
   readonly healEveryMs: number;
 }
 
-export interface StoredJudgeDeps {
-  readonly store: Pick<Store, 'judgeAnswers'>;
-  /** Hash of the scoring policy. */
-  readonly policy: string;
+export interface OpenJudgeDeps {
+  /** Where its answers are kept, under the hash of the scoring policy; null: in memory alone. */
+  readonly keptIn: { readonly store: Pick<Store, 'judgeAnswers'>; readonly policy: string } | null;
   readonly nowMs: () => number;
   readonly random: () => number;
   readonly on: JudgeEvents;
 }
 
-/** A judge whose answers are kept in the store. */
-export interface StoredJudge extends Judging {
+/** A judge at work. */
+export interface OpenJudge extends Judging {
   readonly judge: Judge;
   /** So many interactions keep it busy. */
   readonly atOnce: number;
@@ -39,14 +38,8 @@ export interface StoredJudge extends Judging {
 // More than are asked at once wait for their turn, and their deadline runs meanwhile.
 const WAITING_FOR_EACH = 2;
 
-/** So many interactions keep a judge busy. */
-export function atOnceOf({ concurrency }: JudgeConfig): number {
-  return concurrency * WAITING_FOR_EACH;
-}
-
-export function openStoredJudge(settings: JudgeSettings, deps: StoredJudgeDeps): StoredJudge {
-  const { nowMs, random, on } = deps;
-  const answers = deps.store.judgeAnswers(deps.policy, { answersLost: (error) => on.cacheFailed(error) });
+export function openJudge(settings: JudgeSettings, { keptIn, nowMs, random, on }: OpenJudgeDeps): OpenJudge {
+  const answers = keptIn?.store.judgeAnswers(keptIn.policy, { answersLost: (error) => on.cacheFailed(error) }) ?? null;
   const judge = createJudge(settings.config, {
     model: settings.model,
     cache: answers,
@@ -58,10 +51,10 @@ export function openStoredJudge(settings: JudgeSettings, deps: StoredJudgeDeps):
   return {
     judge,
     sampling: settings.sampling,
-    atOnce: atOnceOf(settings.config),
-    close() {
+    atOnce: settings.config.concurrency * WAITING_FOR_EACH,
+    async close() {
       judge.close();
-      return answers.close();
+      await answers?.close();
     },
   };
 }

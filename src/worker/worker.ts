@@ -10,11 +10,13 @@
  * A request is answered 200 once the spool has it on disk. When the store takes no rows, stream time stands still: open
  * interactions wait, Kafka is paused, and when the writer's queue is full senders are told to come back (503).
  */
+import { after } from '../after.js';
 import type { AssembleRules } from '../assemble/rules.js';
 import type { Graded } from '../model/graded.js';
 import type { Outcome } from '../model/outcome.js';
 import type { Rejection } from '../model/rejection.js';
 import type { PipelineEvents, SpanCounts } from '../pipeline.js';
+import { atMost } from '../receive/at-most.js';
 import { decodeTraces } from '../receive/decode.js';
 import { startOtlpHttp, type OtlpEntry, type OtlpHttpConfig, type OtlpHttpServer } from '../receive/otlp-http.js';
 import { openSpool, type Spool, type SpoolConfig } from '../receive/spool-lmdb.js';
@@ -32,7 +34,7 @@ import type { Events } from '../telemetry/events.js';
 import { exposeJudge, exposeKafkaLag, exposeReadings, type Registry } from '../telemetry/metrics.js';
 import { Healer } from './healer.js';
 import { KafkaLog, type KafkaLogConfig } from './kafka-log.js';
-import { openStoredJudge, type JudgeSettings, type StoredJudge } from './live-judge.js';
+import { openJudge, type JudgeSettings, type OpenJudge } from './live-judge.js';
 import { queryRoute } from './query-route.js';
 import type { Shard, ShardDeps } from './shard.js';
 import { SpoolLog } from './spool-log.js';
@@ -128,7 +130,7 @@ class RunningWorker implements Worker {
   private phase: Phase = 'starting';
   private readonly writer: StoreWriter;
   private readonly spool: SpoolLog | null;
-  private readonly judge: StoredJudge | null;
+  private readonly judge: OpenJudge | null;
   private readonly healer: Healer | null;
   private kafka: KafkaLog | null = null;
   private server: OtlpHttpServer | undefined;
@@ -213,11 +215,11 @@ class RunningWorker implements Worker {
     };
   }
 
-  private openJudge(): StoredJudge | null {
+  private openJudge(): OpenJudge | null {
     const { judge, policy } = this.settings;
     if (judge === null) return null;
     const { events: on, nowMs, random } = this.deps;
-    return openStoredJudge(judge, { store: this.store, policy: policyHash(policy), nowMs, random, on });
+    return openJudge(judge, { keptIn: { store: this.store, policy: policyHash(policy) }, nowMs, random, on });
   }
 
   private openHealer(): Healer | null {
@@ -499,14 +501,7 @@ class RunningWorker implements Worker {
     await Promise.all(this.shards.map((shard) => shard.whenJudged()));
     end();
     // Answers that wait are written before the store closes, unless it does not answer.
-    const closed = Promise.all([judge.close(), healed]);
-    await new Promise<void>((resolve) => {
-      const late = after(JUDGE_DRAIN_MS, resolve);
-      void closed.then(() => {
-        late();
-        resolve();
-      });
-    });
+    await atMost(JUDGE_DRAIN_MS, Promise.all([judge.close(), healed]));
   }
 
   async stop(): Promise<void> {
@@ -532,9 +527,4 @@ class RunningWorker implements Worker {
     await this.store.close();
     this.deps.events.drainFinished({ ms: this.deps.nowMs() - startedMs, openSpans });
   }
-}
-
-function after(ms: number, wake: () => void): () => void {
-  const timer = setTimeout(wake, ms);
-  return () => clearTimeout(timer);
 }
