@@ -1,4 +1,4 @@
-import { agentOf } from './alert-agent.js';
+import { agentOf } from '../rollup/alert-agent.js';
 import { rowsOf, sqlText, type Ask } from './ask-store.js';
 import { cut, plainTable } from './verdict-table.js';
 

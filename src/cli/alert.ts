@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { Argument, Option } from 'commander';
-import { agentOf } from './alert-agent.js';
+import { agentOf } from '../rollup/alert-agent.js';
 import { alertExplanation, explanationText } from './alert-explain.js';
 import { askingStore, rowsOf, sqlText, type Ask } from './ask-store.js';
 import { withCommonOptions, type RegisterCommand } from './command.js';

@@ -1,25 +1,4 @@
-import type { Conversation, ConversationVerdict, Trial } from '../model/estimate.js';
-import type { Interaction } from '../model/interaction.js';
-import type { Verdict } from '../model/score.js';
-
-/** One interaction of a conversation with its verdict, as the store has them. */
-export interface JudgedTurn
-  extends
-    Pick<
-      Interaction,
-      | 'interactionId'
-      | 'conversationId'
-      | 'assistantId'
-      | 'agentVersion'
-      | 'environment'
-      | 'task'
-      | 'startedAtMs'
-      | 'endedAtMs'
-    >,
-    Pick<Verdict, 'policy' | 'label' | 'neutral' | 'leftOut' | 'outstanding'> {
-  /** An expectation or a judge decided one of its criteria. */
-  readonly judged: boolean;
-}
+import type { Conversation, ConversationVerdict, JudgedTurn, Trial } from '../model/estimate.js';
 
 export interface ConversationRules {
   /** A conversation closes when no turn came for this long, in milliseconds, > 0. */

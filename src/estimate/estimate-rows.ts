@@ -1,9 +1,8 @@
-import type { Assessment, Estimate, EstimateRow, Series } from '../model/estimate.js';
+import type { Assessment, Estimate, EstimateRow, Series, WindowCounts } from '../model/estimate.js';
 import { assess } from './assessment.js';
 import type { EstimateRules } from './pass.js';
 import { estimate } from './pass.js';
 import { estimatePerTask } from './per-task.js';
-import type { WindowCounts } from './windows.js';
 
 const MODES = ['bayesian', 'frequentist'] as const;
 

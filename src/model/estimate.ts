@@ -1,4 +1,5 @@
-import type { VerdictLabel } from './score.js';
+import type { Interaction } from './interaction.js';
+import type { Verdict, VerdictLabel } from './score.js';
 
 /** The prior of the success rate: Beta(a, b), a > 0 and b > 0. */
 export interface BetaPrior {
@@ -15,6 +16,25 @@ export interface Counts {
   readonly outstanding: number;
   /** Of the outstanding ones, those that are incorrect whatever comes. */
   readonly outstandingIncorrect: number;
+}
+
+/** A stretch of a series, in order of close. */
+export type Window =
+  /** What closed within `spanMs` before the tick: after at - spanMs, and not after at. */
+  | { readonly name: string; readonly kind: 'time'; readonly spanMs: number }
+  /** The last `trials` conversations that count, and whatever else closed since the first of them. */
+  | { readonly name: string; readonly kind: 'count'; readonly trials: number };
+
+/** What closed in a window. `trials` + `unscored` + `leftOut` are all of it. */
+export interface WindowCounts extends Counts {
+  /** No trial although nothing left them out: outstanding, or nothing to judge. */
+  readonly unscored: number;
+  /** Sampling or budget left them out, whatever their rules say. */
+  readonly leftOut: number;
+  /** An expectation or a judge decided a criterion of one of them. */
+  readonly judged: boolean;
+  /** The conversations with a task label, label by label; empty when none has one. */
+  readonly tasks: ReadonlyMap<string, Counts>;
 }
 
 /** `rules_only`: neither an expectation nor a judge decided anything, so the figures say only that no rule objected. */
@@ -41,6 +61,25 @@ export interface Series {
   /** null: of all tasks, and of conversations without a task label. */
   readonly task: string | null;
   readonly policy: string;
+}
+
+/** One interaction of a conversation with its verdict, as it stands in the store. */
+export interface JudgedTurn
+  extends
+    Pick<
+      Interaction,
+      | 'interactionId'
+      | 'conversationId'
+      | 'assistantId'
+      | 'agentVersion'
+      | 'environment'
+      | 'task'
+      | 'startedAtMs'
+      | 'endedAtMs'
+    >,
+    Pick<Verdict, 'policy' | 'label' | 'neutral' | 'leftOut' | 'outstanding'> {
+  /** An expectation or a judge decided one of its criteria. */
+  readonly judged: boolean;
 }
 
 /** The judgement of a conversation, from its interactions' verdicts. */

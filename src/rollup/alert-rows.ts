@@ -4,34 +4,16 @@ import type { FrozenObjective } from '../estimate/frozen-objective.js';
 import type { SightState, SightTransition } from '../estimate/sight.js';
 import type { StreamSightState, StreamTransition } from '../estimate/stream-sight.js';
 import type { Json } from '../model/json.js';
-import type { Severity, Transition } from '../model/estimate.js';
+import type { Series, Severity, Transition } from '../model/estimate.js';
 import type { Position } from '../estimate/fold-order.js';
 
 /** The columns that name a series; what is of all series has empty ones. */
-export interface SeriesKey {
-  readonly assistantId: string;
-  readonly agentVersion: string | null;
-  readonly environment: string | null;
-  readonly policy: string;
-}
+export type SeriesKey = Omit<Series, 'task'>;
 
 export const ALL_SERIES: SeriesKey = { assistantId: '', agentVersion: null, environment: null, policy: '' };
 
-/** The SQL that reads a SeriesKey, and the hash that stands for it, as text because it has 64 bits. */
+/** The SQL that reads a SeriesKey (`seriesFromRow`), and the hash that stands for it, as text because it has 64 bits. */
 export const SERIES_SQL = 'toString(series) AS series, assistant_id, agent_version, environment, policy';
-
-export function seriesOf(row: Readonly<Record<string, unknown>>): SeriesKey {
-  return {
-    assistantId: String(row['assistant_id']),
-    agentVersion: textOrNull(row['agent_version']),
-    environment: textOrNull(row['environment']),
-    policy: String(row['policy']),
-  };
-}
-
-function textOrNull(value: unknown): string | null {
-  return typeof value === 'string' ? value : null;
-}
 
 /** The row of a transition, under the names of its columns. Times in milliseconds since the Unix epoch. */
 export interface AlertRow {
@@ -122,9 +104,29 @@ const NO_NUMBERS = {
   delta: null,
 } as const;
 
-interface Numbered {
+/** The number of an alert among its own, and when it was opened. */
+export interface Numbered {
   readonly ordinal: number;
   readonly openedAtMs: number;
+}
+
+/** The alert that a transition belongs to. */
+export function numberedBy(
+  kept: Pick<Kept<unknown>, 'opened' | 'openedAtMs'>,
+  kind: Transition['kind'],
+  atMs: number,
+): Numbered {
+  if (kind === 'opened') return { ordinal: kept.opened + 1, openedAtMs: atMs };
+  return { ordinal: kept.opened, openedAtMs: kept.openedAtMs ?? atMs };
+}
+
+/** What is kept after that transition; its state is for the caller. */
+export function keptAfter<State>(
+  kept: Kept<State>,
+  kind: Transition['kind'],
+  { ordinal, openedAtMs }: Numbered,
+): Kept<State> {
+  return { ...kept, opened: ordinal, openedAtMs: kind === 'closed' ? null : openedAtMs };
 }
 
 /** The row of a transition of a detector. */

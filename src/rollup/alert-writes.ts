@@ -1,20 +1,18 @@
 import type { Store } from '../store/clickhouse.js';
+import { earliestStands } from '../store/clock.js';
 import type { AlertRow, StateRow } from './alert-rows.js';
 import { ALERT_COLUMNS, STATE_COLUMNS, stateValues } from './alert-rows.js';
-
-/** Of the rows of one transition the earliest stands. */
-const EARLIEST_STANDS = 2 ** 53;
 
 /** Rows that one insert may hold: a run over years stays below the engine's limit of partitions an insert. */
 const ROWS_AN_INSERT = 5_000;
 
-/** Writes transitions, `readMicros` being when what decided them was read, by the clock of the store. */
+/** Writes transitions, of the rows of one of which the earliest stands; `readMicros` being when what decided them was read, by the clock of the store. */
 export async function writeAlerts(
   store: Pick<Store, 'insertRows'>,
   alerts: readonly AlertRow[],
   readMicros: number,
 ): Promise<void> {
-  const version = EARLIEST_STANDS - readMicros;
+  const version = earliestStands(readMicros);
   const rows = alerts.map((alert) => [...ALERT_COLUMNS.map((column) => alert[column]), version]);
   for (let at = 0; at < rows.length; at += ROWS_AN_INSERT) {
     await store.insertRows('alerts', [...ALERT_COLUMNS, 'version'], rows.slice(at, at + ROWS_AN_INSERT));

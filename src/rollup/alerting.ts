@@ -1,4 +1,5 @@
 import type { Store } from '../store/clickhouse.js';
+import type { Events } from '../telemetry/events.js';
 import type { AlertRow } from './alert-rows.js';
 import type { AlertRules } from './alert-rules.js';
 import type { DeliveryEvents, DeliveryRules } from './deliveries.js';
@@ -8,15 +9,7 @@ import { stepStream } from './stream-watch.js';
 import type { WebhookRules } from './webhook-http.js';
 import { postWebhook } from './webhook-http.js';
 
-export interface AlertingEvents extends DeliveryEvents {
-  alertChanged(
-    event: { readonly alertId: string; readonly assistantId: string } & Pick<
-      AlertRow,
-      'kind' | 'transition' | 'severity' | 'objective'
-    >,
-  ): void;
-  alertDeliveryFailed(error: unknown): void;
-}
+export type AlertingEvents = DeliveryEvents & Pick<Events, 'alertChanged' | 'alertDeliveryFailed'>;
 
 export interface AlertingRules {
   readonly alerts: AlertRules;

@@ -9,6 +9,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { Outcome } from '../model/outcome.js';
 import type { Store } from '../store/clickhouse.js';
+import type { Events } from '../telemetry/events.js';
 import type { AlertRow } from './alert-rows.js';
 import type { WebhookMessage } from './webhook-message.js';
 import { webhookMessage } from './webhook-message.js';
@@ -27,19 +28,7 @@ export interface DeliveryDeps {
   readonly stop?: AbortSignal;
 }
 
-/** `webhook`: stands for its URL. */
-export interface DeliveryEvents {
-  alertDelivered(event: { readonly alertId: string; readonly transition: string; readonly webhook: string }): void;
-  alertNotDelivered(event: {
-    readonly alertId: string;
-    readonly transition: string;
-    readonly webhook: string;
-    readonly attempt: number;
-    readonly error: Error;
-    /** It will not be tried again. */
-    readonly givenUp: boolean;
-  }): void;
-}
+export type DeliveryEvents = Pick<Events, 'alertDelivered' | 'alertNotDelivered'>;
 
 /** A claim that nothing came of for so long is one of a process that died. */
 const CLAIM_MS = 5 * 60_000;

@@ -6,8 +6,10 @@
  */
 import type { FrozenObjective } from '../estimate/frozen-objective.js';
 import type { Store } from '../store/clickhouse.js';
+import { clockMicros } from '../store/clock.js';
+import { seriesFromRow } from '../store/rollup-rows.js';
 import type { DetectorKept, SeriesKey, SightKept } from './alert-rows.js';
-import { SERIES_SQL, seriesOf } from './alert-rows.js';
+import { SERIES_SQL } from './alert-rows.js';
 import type { AlertRules } from './alert-rules.js';
 import { writeAlerts, writeStates } from './alert-writes.js';
 import type { AlertRow } from './alert-rows.js';
@@ -35,18 +37,18 @@ export function createDetectors(store: DetectorStore, rules: AlertRules): Detect
 
   return {
     async step(nowMs) {
-      const clockMicros = await clockOf(store);
+      const nowMicros = await clockMicros(store);
       const touched = last === null ? await allSeries(store) : await touchedSeries(store, last, nowMs);
       for (const [id, { series, dueMs }] of pending) if (dueMs <= nowMs) touched.set(id, series);
-      const sinceMs = Math.trunc((last?.clockMicros ?? clockMicros) / 1_000) - INSERT_MS;
+      const sinceMs = Math.trunc((last?.clockMicros ?? nowMicros) / 1_000) - INSERT_MS;
 
       const written: AlertRow[] = [];
       const ids = [...touched.keys()];
       for (let at = 0; at < ids.length; at += CHUNK) {
         const chunk = new Map(ids.slice(at, at + CHUNK).map((id) => [id, touched.get(id) as SeriesKey]));
-        written.push(...(await stepChunk(store, rules, chunk, { nowMs, sinceMs, clockMicros }, pending)));
+        written.push(...(await stepChunk(store, rules, chunk, { nowMs, sinceMs, clockMicros: nowMicros }, pending)));
       }
-      last = { nowMs, clockMicros };
+      last = { nowMs, clockMicros: nowMicros };
       return written;
     },
   };
@@ -99,15 +101,10 @@ async function stepChunk(
   return written;
 }
 
-async function clockOf(store: DetectorStore): Promise<number> {
-  const [row] = await store.rows('SELECT toUnixTimestamp64Micro(now64(6)) AS micros');
-  return Number(row?.['micros']);
-}
-
 type SeriesById = Map<string, SeriesKey>;
 
 const byId = (rows: readonly Readonly<Record<string, unknown>>[]): SeriesById =>
-  new Map(rows.map((row) => [String(row['series']), seriesOf(row)]));
+  new Map(rows.map((row) => [String(row['series']), seriesFromRow(row)]));
 
 async function allSeries(store: DetectorStore): Promise<SeriesById> {
   return byId(await store.rows(`SELECT DISTINCT ${SERIES_SQL} FROM {db}.conversations`));
@@ -180,7 +177,7 @@ async function readConversations(
     });
     return { id, sightMs, leastMs: Math.min(sightMs, ...foldMs) };
   });
-  const ids = from.map(({ id }) => `toUInt64(${id})`).join(', ');
+  const ids = listOf(from.map(({ id }) => id));
   const since = (column: 'sightMs' | 'leastMs') => {
     const times = from.map((one) => millis(one[column])).join(', ');
     return `toUnixTimestamp64Milli(first_closed_at) >= transform(series, [${ids}], [${times}], 0)`;

@@ -1,6 +1,5 @@
 import { estimateRows } from '../estimate/estimate-rows.js';
-import type { WindowCounts } from '../estimate/windows.js';
-import type { EstimateRow } from '../model/estimate.js';
+import type { EstimateRow, WindowCounts } from '../model/estimate.js';
 import type { RollupStore } from '../store/rollup-store.js';
 import type { WindowChange } from '../store/rollup-windows.js';
 import type { RollupRules } from './rules.js';

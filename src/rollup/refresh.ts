@@ -1,8 +1,8 @@
-import { conversationOf, type JudgedTurn } from '../estimate/conversations.js';
-import type { Conversation } from '../model/estimate.js';
+import { conversationOf } from '../estimate/conversations.js';
+import type { Conversation, JudgedTurn } from '../model/estimate.js';
 import { conversationVerdict } from '../score/conversation-verdict.js';
 import type { ConversationRow, TickRow, TrialRow } from '../store/rollup-rows.js';
-import { keyOfRow, type CurrentTurn, type RollupStore, type TouchedTurn, type TurnKey } from '../store/rollup-store.js';
+import { keyOfRow, type RollupStore, type TouchedTurn, type TurnKey } from '../store/rollup-store.js';
 
 /** What conversations are made anew from: turns that were touched, and ids of conversations that are due. */
 export interface Due {
@@ -84,7 +84,7 @@ interface Identity {
 }
 
 /** A conversation is its id and its agent. */
-function identities(turns: readonly CurrentTurn[], rows: readonly ConversationRow[]): readonly Identity[] {
+function identities(turns: readonly JudgedTurn[], rows: readonly ConversationRow[]): readonly Identity[] {
   const found = new Map<string, Identity>();
   const of = (conversationId: string, assistantId: string): Identity => {
     const key = JSON.stringify([conversationId, assistantId]);

@@ -1,5 +1,5 @@
 import type { EstimateRules } from '../estimate/pass.js';
-import type { Window } from '../estimate/windows.js';
+import type { Window } from '../model/estimate.js';
 
 /** What the rollup computes. */
 export interface RollupRules {

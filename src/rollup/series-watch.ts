@@ -3,11 +3,12 @@ import { startDetector } from '../estimate/detector.js';
 import { isAhead } from '../estimate/fold-order.js';
 import type { FrozenObjective } from '../estimate/frozen-objective.js';
 import { freezeObjective } from '../estimate/frozen-objective.js';
+import type { Objective } from '../estimate/objective.js';
 import { endSight, FULL_SIGHT } from '../estimate/sight.js';
 import type { Closed } from '../estimate/watch.js';
 import { watchedTrials, watchObjective, watchSight } from '../estimate/watch.js';
 import type { AlertRow, DetectorKept, SeriesKey, SightKept, StateRow } from './alert-rows.js';
-import { blindRow, dropRow, endedRow } from './alert-rows.js';
+import { blindRow, dropRow, endedRow, keptAfter, numberedBy } from './alert-rows.js';
 import type { AlertRules, WatchedObjective } from './alert-rules.js';
 
 /** A closed conversation as the store has it; `writtenAtMs`: of a trial, else 0. */
@@ -122,13 +123,35 @@ function withdrawObjectives({ series, kept, nowMs }: SeriesInput, rules: AlertRu
   for (const [name, before] of kept.objectives) {
     const { frozen, kept: detector } = before;
     if (asked.has(name) || frozen.objective === null || detector?.state.phase.kind !== 'open') continue;
-    const numbered = numberedBy(detector, 'closed', nowMs);
-    alerts.push(endedRow(series, name, frozen, numbered, detector.state.phase, nowMs, 'withdrawn'));
-    const { phase } = startDetector(frozen.objective);
-    const next = { ...keptAfter(detector, 'closed', numbered), state: { ...detector.state, phase } };
-    states.push(stateRow(series, name, { ...before, kept: next }, before.behind));
+    const open = { objective: frozen.objective, kept: detector, phase: detector.state.phase };
+    const end = endedAlert(series, name, frozen, open, nowMs, 'withdrawn');
+    alerts.push(end.alert);
+    states.push(stateRow(series, name, { ...before, kept: end.kept }, before.behind));
   }
   return { alerts, states };
+}
+
+interface OpenDetector {
+  readonly objective: Objective;
+  readonly kept: DetectorKept;
+  readonly phase: Extract<DetectorState['phase'], { kind: 'open' }>;
+}
+
+/** The end, without evidence, of an alert that is open; the watch begins anew. */
+function endedAlert(
+  series: SeriesKey,
+  name: string,
+  frozen: FrozenObjective,
+  { objective, kept, phase }: OpenDetector,
+  atMs: number,
+  reason: 'superseded' | 'withdrawn',
+): { readonly alert: AlertRow; readonly kept: DetectorKept } {
+  const numbered = numberedBy(kept, 'closed', atMs);
+  const state = { ...kept.state, phase: startDetector(objective).phase };
+  return {
+    alert: endedRow(series, name, frozen, numbered, phase, atMs, reason),
+    kept: { ...keptAfter(kept, 'closed', numbered), state },
+  };
 }
 
 /** When it would be known that nothing more came for `supersededMs`: behind every such gap up to now, oldest first. */
@@ -244,10 +267,10 @@ async function stepObjective(
     waitsUntilMs = fold.waitingFor === null ? null : fold.waitingFor.firstClosedAtMs + waitMs;
     const { phase } = kept.state;
     if (phase.kind === 'open' && untilMs > phase.openedAtMs && ends.includes(untilMs) && (await superseded(untilMs))) {
-      const numbered = numberedBy(kept, 'closed', untilMs);
-      alerts.push(endedRow(series, name, frozen, numbered, phase, untilMs, 'superseded'));
-      const { phase: watching } = startDetector(frozen.objective);
-      kept = { ...keptAfter(kept, 'closed', numbered), state: { ...kept.state, phase: watching } };
+      const open = { objective: frozen.objective, kept, phase };
+      const end = endedAlert(series, name, frozen, open, untilMs, 'superseded');
+      alerts.push(end.alert);
+      kept = end.kept;
     }
   }
   const late = conversations.filter(
@@ -266,25 +289,6 @@ async function stepObjective(
 
 function hasMoved(before: DetectorState, after: DetectorState): boolean {
   return before.folded !== after.folded || before.leftOut !== after.leftOut;
-}
-
-interface Numbered {
-  readonly ordinal: number;
-  readonly openedAtMs: number;
-}
-
-/** The number and the opening of the alert that a transition belongs to. */
-function numberedBy(kept: Pick<SightKept, 'opened' | 'openedAtMs'>, kind: string, atMs: number): Numbered {
-  if (kind === 'opened') return { ordinal: kept.opened + 1, openedAtMs: atMs };
-  return { ordinal: kept.opened, openedAtMs: kept.openedAtMs ?? atMs };
-}
-
-function keptAfter<K extends Pick<SightKept, 'opened' | 'openedAtMs'>>(
-  kept: K,
-  kind: string,
-  { ordinal, openedAtMs }: Numbered,
-): K {
-  return { ...kept, opened: ordinal, openedAtMs: kind === 'closed' ? null : openedAtMs };
 }
 
 function stateRow(series: SeriesKey, objective: string, { frozen, kept }: KeptObjective, behind: number): StateRow {

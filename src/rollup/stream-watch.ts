@@ -1,7 +1,8 @@
 import { FULL_STREAM_SIGHT, watchStream } from '../estimate/stream-sight.js';
 import type { Store } from '../store/clickhouse.js';
+import { clockMicros } from '../store/clock.js';
 import type { AlertRow, StreamKept } from './alert-rows.js';
-import { ALL_SERIES, blindRow } from './alert-rows.js';
+import { ALL_SERIES, blindRow, keptAfter, numberedBy } from './alert-rows.js';
 import type { AlertRules } from './alert-rules.js';
 import { writeAlerts, writeStates } from './alert-writes.js';
 
@@ -29,7 +30,7 @@ export async function stepStream(
       : (JSON.parse(String(row['state'])) as StreamKept);
   const untilMs = Math.floor((wallMs - SETTLED_MS) / MINUTE_MS) * MINUTE_MS;
   const fromMs = kept.state.lastMs ?? untilMs - FIRST_LOOK_MS;
-  const [minutes, newest, clock] = await Promise.all([
+  const [minutes, newest, readMicros] = await Promise.all([
     store.rows(
       `SELECT toUnixTimestamp64Milli(min(at)) AS first, toUnixTimestamp64Milli(max(at)) AS last, max(lag_ms) AS lag
        FROM {db}.heartbeats
@@ -40,7 +41,7 @@ export async function stepStream(
     store.rows(`SELECT count() AS beats FROM {db}.heartbeats WHERE at >= fromUnixTimestamp64Milli({from:Int64})`, {
       from: untilMs,
     }),
-    store.rows('SELECT toUnixTimestamp64Micro(now64(6)) AS micros'),
+    clockMicros(store),
   ]);
   const read = minutes.map((minute) => ({
     firstMs: Number(minute['first']),
@@ -51,22 +52,16 @@ export async function stepStream(
   const silentUntilMs = Number(newest[0]?.['beats']) > 0 ? untilMs : wallMs;
 
   const { state, transitions } = watchStream(kept.state, read, silentUntilMs, rules);
-  let { opened, openedAtMs } = kept;
+  let sight = kept;
   const alerts = transitions.map((transition) => {
-    if (transition.kind === 'opened') opened += 1;
-    openedAtMs = transition.kind === 'opened' ? transition.atMs : openedAtMs;
-    return blindRow(
-      ALL_SERIES,
-      rules.severity,
-      { ordinal: opened, openedAtMs: openedAtMs ?? transition.atMs },
-      transition,
-    );
+    const numbered = numberedBy(sight, transition.kind, transition.atMs);
+    sight = keptAfter(sight, transition.kind, numbered);
+    return blindRow(ALL_SERIES, rules.severity, numbered, transition);
   });
   if (state === kept.state) return [];
-  await writeAlerts(store, alerts, Number(clock[0]?.['micros']));
+  await writeAlerts(store, alerts, readMicros);
   const version = (state.lastMs ?? 0) * 2 + (state.blind === null ? 0 : 1);
-  const next: StreamKept = { state, opened, openedAtMs: state.blind === null ? null : openedAtMs };
   const none = { objective: '', frozen: null, position: null, folded: 0, leftOut: 0, behind: 0 };
-  await writeStates(store, [{ series: ALL_SERIES, ...none, kept: next, version }]);
+  await writeStates(store, [{ series: ALL_SERIES, ...none, kept: { ...sight, state }, version }]);
   return alerts;
 }

@@ -1,3 +1,4 @@
+import { agentOf } from './alert-agent.js';
 import type { AlertRow } from './alert-rows.js';
 
 /** What a webhook is told: JSON that Slack's incoming webhooks take, and others read the text of. */
@@ -13,7 +14,7 @@ type Details = Readonly<Record<string, unknown>>;
  * Names come from traces, so what Slack would read as markup in them is escaped.
  */
 export function webhookMessage(alert: AlertRow): WebhookMessage {
-  const head = `[${headOf(alert)}] ${agentOf(alert)}`;
+  const head = `[${headOf(alert)}] ${agentOf(alert, plain)}`;
   const details = JSON.parse(alert.details) as Details;
   const lines = alert.kind === 'blind' ? blindLines(alert, details) : dropLines(alert, details);
   return { text: [`${head}: ${lines[0]}`, ...lines.slice(1), `tracegrade alert explain ${alert.alert_id}`].join('\n') };
@@ -21,13 +22,6 @@ export function webhookMessage(alert: AlertRow): WebhookMessage {
 
 function headOf({ transition, severity }: AlertRow): string {
   return transition === 'closed' ? 'closed' : severity;
-}
-
-function agentOf({ assistant_id: agent, agent_version: version, environment }: AlertRow): string {
-  if (agent === '') return 'all agents';
-  return [agent, ...(version === null ? [] : [version]), ...(environment === null ? [] : [`(${environment})`])]
-    .map((name) => plain(name))
-    .join(' ');
 }
 
 function dropLines(alert: AlertRow, details: Details): string[] {

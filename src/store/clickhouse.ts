@@ -73,6 +73,15 @@ export interface Store {
 export async function openStore(config: StoreConfig, deps: EngineDeps): Promise<Store> {
   const engine = await openEngine(config, deps);
   const rows: Store['rows'] = (sql, params) => engine.rows(sql.replaceAll('{db}', `\`${engine.database}\``), params);
+  const insertRows: Store['insertRows'] = async (table, columns, values, token = randomUUID()) => {
+    if (values.length === 0) return;
+    await engine.insert(
+      table,
+      columns,
+      values.map((row) => JSON.stringify(row)),
+      token,
+    );
+  };
 
   return {
     kind: engine.kind,
@@ -90,29 +99,24 @@ export async function openStore(config: StoreConfig, deps: EngineDeps): Promise<
     async recordPolicy({ policy, sinceMs, settings }) {
       const [newest] = await rows('SELECT argMax(policy, since) AS policy FROM {db}.policies');
       if (newest?.['policy'] === policy) return;
-      await engine.insert(
+      await insertRows(
         'policies',
         ['policy', 'since', 'settings'],
-        [JSON.stringify([policy, Math.trunc(sinceMs), JSON.stringify(settings)])],
-        randomUUID(),
+        [[policy, Math.trunc(sinceMs), JSON.stringify(settings)]],
       );
     },
     async recordHeartbeats(beats) {
-      if (beats.length === 0) return;
-      await engine.insert(
+      await insertRows(
         'heartbeats',
         ['worker', 'source', 'at', 'stream_time', 'lag_ms', 'details'],
-        beats.map(({ worker, source, atMs, streamTimeMs, details }) =>
-          JSON.stringify([
-            worker,
-            source,
-            Math.trunc(atMs),
-            Math.trunc(streamTimeMs),
-            Math.max(0, Math.trunc(atMs - streamTimeMs)),
-            JSON.stringify(details),
-          ]),
-        ),
-        randomUUID(),
+        beats.map(({ worker, source, atMs, streamTimeMs, details }) => [
+          worker,
+          source,
+          Math.trunc(atMs),
+          Math.trunc(streamTimeMs),
+          Math.max(0, Math.trunc(atMs - streamTimeMs)),
+          JSON.stringify(details),
+        ]),
       );
     },
     rollup: (rollupDeps) => createRollupStore(engine, rollupDeps),
@@ -126,23 +130,14 @@ export async function openStore(config: StoreConfig, deps: EngineDeps): Promise<
             },
           ),
         insert: (answers) =>
-          engine.insert(
+          insertRows(
             'judge_answers',
             ['key', 'policy', 'answer'],
-            answers.map(({ key, answer }) => JSON.stringify([key, policy, answer.toWellFormed()])),
-            randomUUID(),
+            answers.map(({ key, answer }) => [key, policy, answer.toWellFormed()]),
           ),
         on,
       }),
-    async insertRows(table, columns, rows, token = randomUUID()) {
-      if (rows.length === 0) return;
-      await engine.insert(
-        table,
-        columns,
-        rows.map((row) => JSON.stringify(row)),
-        token,
-      );
-    },
+    insertRows,
     query: (sql, options) => runQuery(engine, sql, options),
     rows,
     ping: () => engine.ping(),

@@ -1,5 +1,6 @@
 import type { ConversationVerdict, EstimateRow, Series, Trial } from '../model/estimate.js';
 import type { VerdictLabel } from '../model/score.js';
+import { earliestStands } from './clock.js';
 
 /** A row of `conversations`. Times in milliseconds since the Unix epoch. */
 export interface ConversationRow {
@@ -152,7 +153,7 @@ export function trialLines(rows: readonly TrialRow[], readAtMicros: number): Lin
     columns: [...SERIES_COLUMNS, 'conversation_id', 'first_closed_at', 'correct', 'version'],
     lines: rows.map(({ series, conversationId, firstClosedAtMs, correct }) => ({
       ms: firstClosedAtMs,
-      text: line([...seriesValues(series), conversationId, firstClosedAtMs, correct, 2 ** 53 - readAtMicros]),
+      text: line([...seriesValues(series), conversationId, firstClosedAtMs, correct, earliestStands(readAtMicros)]),
     })),
   };
 }

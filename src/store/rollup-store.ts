@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 
-import type { EstimateRow, Series } from '../model/estimate.js';
+import type { EstimateRow, JudgedTurn, Series } from '../model/estimate.js';
 import type { Verdict } from '../model/score.js';
-import type { Interaction } from '../model/interaction.js';
+import { clockMicros } from './clock.js';
 import type { Engine } from './engine.js';
 import type { ConversationRow, Lines, TickRow, TrialRow, WrittenRows } from './rollup-rows.js';
 import {
@@ -29,25 +29,6 @@ export interface TouchedTurn extends TurnKey {
   readonly conversationId: string;
   readonly traceId: string;
   readonly writtenAtMs: number;
-}
-
-/** The verdict of an interaction as it stands, with what a conversation needs of the interaction. */
-export interface CurrentTurn
-  extends
-    Pick<
-      Interaction,
-      | 'interactionId'
-      | 'conversationId'
-      | 'assistantId'
-      | 'agentVersion'
-      | 'environment'
-      | 'task'
-      | 'startedAtMs'
-      | 'endedAtMs'
-    >,
-    Pick<Verdict, 'policy' | 'label' | 'neutral' | 'leftOut' | 'outstanding'> {
-  /** An expectation or a judge decided one of its criteria. */
-  readonly judged: boolean;
 }
 
 /** Which verdicts to look for: those written within a time, of some policies, or whose turn started within a time. */
@@ -81,7 +62,7 @@ export interface RollupStore {
   /** All rows of the conversations with these ids, or with these interactions; void ones included. */
   conversations(ids: readonly string[]): Promise<readonly ConversationRow[]>;
   /** As `verdicts_current` has them. */
-  turns(keys: readonly TurnKey[]): Promise<readonly CurrentTurn[]>;
+  turns(keys: readonly TurnKey[]): Promise<readonly JudgedTurn[]>;
   /** When the first conversation closes; null without any. */
   earliestCloseMs(): Promise<number | null>;
   changedWindows(query: ChangedWindows): Promise<readonly WindowChange[]>;
@@ -156,9 +137,7 @@ export function createRollupStore(
   }
 
   return {
-    async clockMicros() {
-      return Number((await one('SELECT toUnixTimestamp64Micro(now64(6)) AS now'))?.['now']);
-    },
+    clockMicros: () => clockMicros({ rows }),
     async lastTick() {
       const row = await one(
         'SELECT toUnixTimestamp64Milli(at) AS at_ms, read_at FROM {db}.rollup_ticks FINAL ORDER BY at DESC LIMIT 1',
@@ -287,7 +266,7 @@ export function createRollupStore(
   };
 }
 
-interface VerdictRow extends CurrentTurn {
+interface VerdictRow extends JudgedTurn {
   readonly traceId: string;
   readonly openTop: boolean;
   readonly version: number;
@@ -323,7 +302,7 @@ function verdictRow(row: Row): VerdictRow {
 }
 
 /** Of the rows of an interaction the one under the newest policy; a replaced root may have left one on another day. */
-function standing(found: readonly VerdictRow[]): CurrentTurn[] {
+function standing(found: readonly VerdictRow[]): JudgedTurn[] {
   const best = new Map<string, VerdictRow>();
   for (const row of found) {
     const other = best.get(row.interactionId);

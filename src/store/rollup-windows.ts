@@ -1,21 +1,15 @@
-import type { Counts, Series } from '../model/estimate.js';
-import { seriesFromRow } from './rollup-rows.js';
-
 /**
  * Windows of closed conversations, counted by the engine: which of them changed at which tick, and what is in them.
- * In a window by time is what closed after tick - span and not after the tick; in a window by count are the last
- * trials, and whatever else closed since the first of them.
  */
-export type WindowShape =
-  | { readonly name: string; readonly kind: 'time'; readonly spanMs: number }
-  | { readonly name: string; readonly kind: 'count'; readonly trials: number };
+import type { Counts, Series, Window, WindowCounts } from '../model/estimate.js';
+import { seriesFromRow } from './rollup-rows.js';
 
 export interface ChangedWindows {
   /** Ticks after `fromMs` and not after `toMs`, both multiples of `tickMs`. */
   readonly fromMs: number;
   readonly toMs: number;
   readonly tickMs: number;
-  readonly windows: readonly WindowShape[];
+  readonly windows: readonly Window[];
   /**
    * Rows of a later version than this change, at the first tick, what was counted before. null: nothing was counted
    * before; instead, ticks that have estimates already are counted again.
@@ -38,22 +32,14 @@ export interface WindowQuery {
   /** Ascending. */
   readonly ticksMs: readonly number[];
   readonly seriesIds: readonly string[];
-  readonly windows: readonly WindowShape[];
-}
-
-/** What is in one window of a series at a tick. */
-export interface CountedWindow extends Counts {
-  readonly unscored: number;
-  readonly leftOut: number;
-  readonly judged: boolean;
-  readonly tasks: ReadonlyMap<string, Counts>;
+  readonly windows: readonly Window[];
 }
 
 export interface WindowCountsRow {
   readonly atMs: number;
   readonly seriesId: string;
   /** In the order of the query's windows. Series without a conversation in the largest window have no row. */
-  readonly windows: readonly CountedWindow[];
+  readonly windows: readonly WindowCounts[];
 }
 
 type Row = Readonly<Record<string, unknown>>;
@@ -262,7 +248,7 @@ async function countPiece(rows: Rows, fromMs: number, query: WindowQuery): Promi
 }
 
 /** The members are the rows of one series and tick: one a task, kind, and whether it was judged. */
-function countedWindow(members: readonly Row[], column: string): CountedWindow {
+function countedWindow(members: readonly Row[], column: string): WindowCounts {
   const all = members.map((row) => ({
     task: row['task'] as string | null,
     kind: KINDS[Number(row['kind'])],

@@ -1,6 +1,8 @@
-import { conversationOf, type JudgedTurn } from '../../src/estimate/conversations.js';
+import { conversationOf } from '../../src/estimate/conversations.js';
+import type { JudgedTurn } from '../../src/model/estimate.js';
 import { estimateRows } from '../../src/estimate/estimate-rows.js';
-import { countWindows, windowNamed } from '../../src/estimate/windows.js';
+import { windowNamed } from '../../src/estimate/windows.js';
+import { countWindows } from './count-windows.js';
 import type { Conversation, EstimateRow } from '../../src/model/estimate.js';
 import type { Graded } from '../../src/model/graded.js';
 import { goesBeyondRules } from '../../src/model/score.js';

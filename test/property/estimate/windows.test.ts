@@ -1,9 +1,10 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { JudgedTurn } from '../../../src/estimate/conversations.js';
+import type { JudgedTurn } from '../../../src/model/estimate.js';
 import { conversationOf } from '../../../src/estimate/conversations.js';
-import { countWindows, windowNamed } from '../../../src/estimate/windows.js';
+import { windowNamed } from '../../../src/estimate/windows.js';
 import { conversationVerdict } from '../../../src/score/conversation-verdict.js';
+import { countWindows } from '../../support/count-windows.js';
 
 const RULES = { idleMs: 100, verdictOf: conversationVerdict };
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { JudgedTurn } from '../../../src/estimate/conversations.js';
+import type { JudgedTurn } from '../../../src/model/estimate.js';
 import { conversationOf } from '../../../src/estimate/conversations.js';
 import { conversationVerdict } from '../../../src/score/conversation-verdict.js';
 

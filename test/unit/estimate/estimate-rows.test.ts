@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { estimateRows } from '../../../src/estimate/estimate-rows.js';
-import type { WindowCounts } from '../../../src/estimate/windows.js';
+import type { WindowCounts } from '../../../src/model/estimate.js';
 import type { Series } from '../../../src/model/estimate.js';
 
 const SERIES: Series = { assistantId: 'agent', agentVersion: '1', environment: 'prod', task: null, policy: 'p' };

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { estimate } from '../../../src/estimate/pass.js';
-import type { Countable } from '../../../src/estimate/windows.js';
-import { countWindows, windowNamed } from '../../../src/estimate/windows.js';
+import { windowNamed } from '../../../src/estimate/windows.js';
+import { countWindows, type Countable } from '../../support/count-windows.js';
 
 type Kind = 'right' | 'wrong' | 'outstanding' | 'wrongAndOutstanding' | 'nothing' | 'leftOut';
 
