@@ -27,7 +27,7 @@ export interface DeadLetters {
 
 const MAX_WAITING_BYTES = 32 * 1024 * 1024;
 /** What a record that waits takes beside its value, about. */
-const RECORD_BYTES = 1_024;
+export const RECORD_BYTES = 1_024;
 const GIVE_UP_MS = 300_000;
 const FIRST_RETRY_MS = 1_000;
 const LAST_RETRY_MS = 15_000;

@@ -39,7 +39,7 @@ import { startOtlpHttp, type OtlpEntry, type OtlpHttpConfig, type OtlpHttpServer
 import { splitByTrace, splitDecoded } from '../receive/split-by-trace.js';
 import type { Events } from '../telemetry/events.js';
 import { exposeKafkaLag, type Registry } from '../telemetry/metrics.js';
-import { openDeadLetters, type DeadLetters } from './dead-letters.js';
+import { openDeadLetters, RECORD_BYTES, type DeadLetters } from './dead-letters.js';
 import { WorkerStartError } from './start-error.js';
 
 export interface RelaySettings {
@@ -76,8 +76,6 @@ const CLOSE_MS = 10_000;
 const RETRY_MS = 1_000;
 const LAST_RETRY_MS = 30_000;
 const MAX_WAITING_BYTES = 64 * 1024 * 1024;
-/** What a record that waits takes beside its value, about. */
-const RECORD_BYTES = 1_024;
 
 /** Starts a relay; resolves when its port answers. Throws WorkerStartError. A broker that is away is waited for. */
 export async function startRelay(settings: RelaySettings, deps: RelayDeps): Promise<Relay> {
