@@ -224,6 +224,8 @@ export async function ensureTopic(connection: KafkaConnection, shape: TopicShape
     const { topic, partitions, replicationFactor, maxMessageBytes } = shape;
     if ((await existingTopics(admin, [topic])).has(topic)) return false;
     return await admin.createTopics({
+      // The client's own wait fails when the broker it asks has not heard of the topic yet. Writers try again anyway.
+      waitForLeaders: false,
       topics: [
         {
           topic,

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 
 import { Kafka, logLevel, type ITopicConfig } from 'kafkajs';
-import { inject, onTestFinished, test } from 'vitest';
+import { inject, onTestFinished, test, vi } from 'vitest';
 
 import { createBroker, runTool, type Broker, type BrokerOptions } from './kafka-broker.mjs';
 import type { SharedBroker } from './kafka-setup.js';
@@ -40,7 +40,9 @@ export async function freshTopic(
   const admin = kafkaClient(brokers).admin();
   await admin.connect();
   try {
-    await admin.createTopics({ topics: [{ numPartitions: 1, ...topic, topic: name }], waitForLeaders: true });
+    await admin.createTopics({ topics: [{ numPartitions: 1, ...topic, topic: name }], waitForLeaders: false });
+    // The client's own wait fails when the broker has not heard of the topic yet.
+    await vi.waitFor(() => admin.fetchTopicMetadata({ topics: [name] }), { timeout: 30_000, interval: 20 });
   } finally {
     await admin.disconnect();
   }
