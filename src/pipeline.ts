@@ -78,7 +78,7 @@ export interface Pipeline {
   /** When `pass` has something to do though nothing arrives; null: never. Stream time. */
   readonly nextDueMs: number | null;
   readonly openSpans: number;
-  /** Interactions whose rows the store has not acknowledged yet. */
+  /** Interactions whose rows, or late verdicts, the store has not acknowledged yet. */
   readonly unstored: number;
   /** Interactions that the judge has not had its word on, stored as `pending` or not stored yet. */
   readonly unjudged: number;
@@ -128,6 +128,8 @@ export function createPipeline(rules: PipelineRules, deps: PipelineDeps): Pipeli
   const unstored = new Map<string, Promise<boolean>>();
   /** What the judge is asked, also behind rows that were stored without its word. */
   const unjudged = new Set<Promise<unknown>>();
+  /** Its word on those, on its way to the store. */
+  const unstoredLate = new Set<Promise<unknown>>();
   let nextDueMs: number | null = null;
 
   function take(result: Step): void {
@@ -177,7 +179,9 @@ export function createPipeline(rules: PipelineRules, deps: PipelineDeps): Pipeli
           // An outage that lasts longer than the patience gives another reason, and no word.
           if (unansweredIn(graded.verdict) < unansweredIn(pending.verdict)) judgedLate(graded);
           // When the store has closed, the row that it has is left for the next rescoring.
-          void storeVerdict(graded);
+          const stored = storeVerdict(graded);
+          unstoredLate.add(stored);
+          void stored.then(() => unstoredLate.delete(stored));
         }
       });
       unjudged.add(told);
@@ -216,7 +220,7 @@ export function createPipeline(rules: PipelineRules, deps: PipelineDeps): Pipeli
       return openSpans(assembly);
     },
     get unstored() {
-      return unstored.size;
+      return unstored.size + unstoredLate.size;
     },
     get unjudged() {
       return unjudged.size;
@@ -225,7 +229,7 @@ export function createPipeline(rules: PipelineRules, deps: PipelineDeps): Pipeli
       await Promise.all(unjudged);
     },
     async whenStored() {
-      await Promise.all(unstored.values());
+      await Promise.all([...unstored.values(), ...unstoredLate]);
     },
   };
 }

@@ -28,7 +28,8 @@ export class SpoolLog {
   /** An entry was refused for want of room, and nothing has been decided since to make some. */
   private wantsRoom = false;
   private readonly toRelease = new Set<Offset>();
-  private releasing: Promise<unknown> = Promise.resolve();
+  /** Releases on their way; null: none. */
+  private releasing: Promise<unknown> | null = null;
 
   constructor(
     private readonly spool: Spool,
@@ -39,6 +40,11 @@ export class SpoolLog {
 
   get isLive(): boolean {
     return this.live;
+  }
+
+  /** All that may be released is. */
+  get drained(): boolean {
+    return this.toRelease.size === 0 && this.releasing === null;
   }
 
   get trouble(): string | null {
@@ -127,9 +133,11 @@ export class SpoolLog {
     if (this.toRelease.size === 0) return;
     const offsets = [...this.toRelease];
     this.toRelease.clear();
-    this.releasing = this.spool.release(offsets).then((outcome) => {
+    const releasing = this.spool.release(offsets).then((outcome) => {
       // Releasing again is harmless, and not releasing only costs a second reading.
       if (outcome.status !== 'ok') for (const offset of offsets) this.toRelease.add(offset);
+      if (this.releasing === releasing) this.releasing = null;
     });
+    this.releasing = releasing;
   }
 }

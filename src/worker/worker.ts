@@ -436,7 +436,7 @@ class RunningWorker implements Worker {
   }
 
   private isIdle(): boolean {
-    if (this.phase !== 'live' || this.kafka?.drained === false) return false;
+    if (this.phase !== 'live' || this.kafka?.drained === false || this.spool?.drained === false) return false;
     return this.shards.every((shard) => shard.openSpans === 0 && shard.unstored === 0 && shard.unjudged === 0);
   }
 

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 import { DEFAULT_ASSEMBLE_RULES } from '../../src/assemble/rules.js';
 import { JUDGE_SCOPE, tracedModel } from '../../src/judge/traced-model.js';
 import type { Graded } from '../../src/model/graded.js';
+import type { Outcome } from '../../src/model/outcome.js';
 import type { Span } from '../../src/model/span.js';
 import { createOfflineGrader, createPipeline, type PipelineEvents, type PipelineJudging } from '../../src/pipeline.js';
 import { decodeTraces } from '../../src/receive/decode.js';
@@ -86,6 +87,23 @@ test('a judge that takes too long holds nothing: the row is pending, and better 
   expect(late).toHaveLength(1);
   const [pending, healed] = [stored[0], verdicts[0]].map((each) => verdictVersion(each!.interaction, each!.verdict));
   expect(healed).toBeGreaterThan(pending as number);
+});
+
+test('a late answer is on its way until the store has it', async () => {
+  let acknowledge = (): void => {};
+  const acknowledged = new Promise<Outcome>((resolve) => (acknowledge = () => resolve({ status: 'ok' })));
+  const { judging, asked, passHold } = heldJudging({ storeVerdict: () => acknowledged });
+  const { pipeline } = running(judging);
+  pipeline.receive({ offset: 7, receivedAtMs: 0, spans: spans(request(agent(1), tool(1, 2))) }, 0);
+  pipeline.pass(quietMs);
+  await passHold();
+  await pipeline.whenStored();
+
+  await asked[0]?.answer('correct');
+  expect(pipeline).toMatchObject({ unstored: 1, unjudged: 0 });
+  acknowledge();
+  await pipeline.whenStored();
+  expect(pipeline.unstored).toBe(0);
 });
 
 test('an answer that came too late and says nothing new is not stored again', async () => {
