@@ -1,5 +1,8 @@
 import { defineConfig } from 'vitest/config';
 
+// Files of these projects run side by side: those on Kafka wait for brokers, stores and time more than they compute.
+const BESIDE_KAFKA = { maxWorkers: 3, sequence: { groupOrder: 1 } };
+
 export default defineConfig({
   test: {
     projects: [
@@ -20,8 +23,7 @@ export default defineConfig({
           hookTimeout: 120_000,
           // The embedded engine is one per process, so each file gets a process of its own.
           pool: 'forks',
-          maxWorkers: 2,
-          sequence: { groupOrder: 2 },
+          ...BESIDE_KAFKA,
         },
       },
       {
@@ -44,9 +46,7 @@ export default defineConfig({
           testTimeout: 120_000,
           hookTimeout: 120_000,
           pool: 'forks',
-          // They wait for brokers, stores and time more than they compute, and share nothing but the broker.
-          maxWorkers: 2,
-          sequence: { groupOrder: 1 },
+          ...BESIDE_KAFKA,
         },
       },
     ],
