@@ -1,5 +1,6 @@
 import type { Assessment, Estimate, EstimateRow, Series, WindowCounts } from '../model/estimate.js';
 import { assess } from './assessment.js';
+import type { EstimateOf } from './known-estimates.js';
 import type { EstimateRules } from './pass.js';
 import { estimate } from './pass.js';
 import { estimatePerTask } from './per-task.js';
@@ -21,6 +22,7 @@ export function estimateRows(
   counts: WindowCounts,
   atMs: number,
   rules: Omit<EstimateRules, 'mode'>,
+  estimateOf: EstimateOf = estimate,
 ): readonly EstimateRow[] {
   const tasks = [...counts.tasks.values()];
   const ofTasks = tasks.reduce(
@@ -33,7 +35,7 @@ export function estimateRows(
     { trials: 0, correct: 0, outstanding: 0, outstandingIncorrect: 0 },
   );
   const scopes = [
-    { scope: 'pooled', of: counts, figures: (mode: EstimateRules['mode']) => estimate(counts, { ...rules, mode }) },
+    { scope: 'pooled', of: counts, figures: (mode: EstimateRules['mode']) => estimateOf(counts, { ...rules, mode }) },
     {
       scope: 'per_task',
       of: ofTasks,

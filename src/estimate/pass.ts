@@ -27,6 +27,18 @@ export const METRICS: readonly Metric[] = ['pass_at_k', 'pass_pow_k'];
  * Throws RangeError for counts, a K, a prior or a level outside their ranges.
  */
 export function estimate(counts: Counts, rules: EstimateRules): readonly Estimate[] {
+  const points = pointEstimates(counts, rules);
+  if (rules.mode === 'frequentist') return points;
+  const { lower, upper } = credibleInterval(posterior(counts, rules.prior), rules.level);
+  return points.map((point) => ({
+    ...point,
+    lower: passOf(point.metric, point.k, lower),
+    upper: passOf(point.metric, point.k, upper),
+  }));
+}
+
+/** `estimate` without the ends of intervals, in which most of its time goes: `lower` and `upper` are null. */
+export function pointEstimates(counts: Counts, rules: EstimateRules): readonly Estimate[] {
   assertCounts(counts);
   assertRules(rules);
   const { trials, correct, outstanding, outstandingIncorrect } = counts;
@@ -35,15 +47,14 @@ export function estimate(counts: Counts, rules: EstimateRules): readonly Estimat
   const best = decided > 0 ? share(correct + outstanding - outstandingIncorrect, decided) : null;
   const observed = trials > 0 ? share(correct, trials) : null;
   const p = posterior(counts, rules.prior);
-  const interval = rules.mode === 'bayesian' ? credibleInterval(p, rules.level) : null;
 
   return rules.ks.flatMap((k) =>
     METRICS.map((metric) => ({
       metric,
       k,
       mean: rules.mode === 'bayesian' ? passMean(metric, k, p) : observed && passOf(metric, k, observed),
-      lower: interval && passOf(metric, k, interval.lower),
-      upper: interval && passOf(metric, k, interval.upper),
+      lower: null,
+      upper: null,
       boundLower: worst && passOf(metric, k, worst),
       boundUpper: best && passOf(metric, k, best),
     })),
@@ -97,17 +108,20 @@ function share(part: number, whole: number): BetaQuantile {
   return { value: part / whole, complement: (whole - part) / whole };
 }
 
-export function assertCounts(counts: Counts): void {
-  const { trials, correct, outstanding, outstandingIncorrect } = counts;
-  for (const [name, value] of Object.entries({ trials, correct, outstanding, outstandingIncorrect })) {
-    if (!Number.isSafeInteger(value) || value < 0) {
-      throw new RangeError(`${name} must be a whole number >= 0, got ${value}`);
-    }
-  }
+export function assertCounts({ trials, correct, outstanding, outstandingIncorrect }: Counts): void {
+  assertWhole('trials', trials);
+  assertWhole('correct', correct);
+  assertWhole('outstanding', outstanding);
+  assertWhole('outstandingIncorrect', outstandingIncorrect);
   if (correct > trials) throw new RangeError(`correct must be <= trials (${trials}), got ${correct}`);
   if (outstandingIncorrect > outstanding) {
     throw new RangeError(`outstandingIncorrect must be <= outstanding (${outstanding}), got ${outstandingIncorrect}`);
   }
+}
+
+function assertWhole(name: string, value: number): void {
+  if (!Number.isSafeInteger(value) || value < 0)
+    throw new RangeError(`${name} must be a whole number >= 0, got ${value}`);
 }
 
 /** A prior of more trials than anybody has seen leaves nothing to estimate, and its quantiles are not to be had. */

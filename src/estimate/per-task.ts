@@ -1,6 +1,15 @@
 import type { Counts, Estimate } from '../model/estimate.js';
 import type { EstimateRules, Metric } from './pass.js';
-import { assertCounts, assertRules, credibleInterval, estimate, meanOfPower, passMean, posterior } from './pass.js';
+import {
+  assertCounts,
+  assertRules,
+  credibleInterval,
+  estimate,
+  meanOfPower,
+  passMean,
+  pointEstimates,
+  posterior,
+} from './pass.js';
 
 const NOTHING: Counts = { trials: 0, correct: 0, outstanding: 0, outstandingIncorrect: 0 };
 
@@ -20,12 +29,12 @@ export function estimatePerTask(tasks: readonly Counts[], rules: EstimateRules):
   const tried = tasks.filter(({ trials }) => trials > 0);
   const met = tasks.filter(({ trials, outstanding }) => trials + outstanding > 0);
   const [first = NOTHING] = tried;
-  const ofFirst = estimate(first, rules);
-  const ofEach = tried.map((task) => estimate(task, rules));
-  const ofMet = met.map((task) => estimate(task, rules));
+  const several = rules.mode === 'bayesian' && tried.length > 1;
+  const ofFirst = several ? pointEstimates(first, rules) : estimate(first, rules);
+  const ofEach = tried.map((task) => pointEstimates(task, rules));
+  const ofMet = met.map((task) => pointEstimates(task, rules));
 
   return ofFirst.map((base, at) => {
-    const several = rules.mode === 'bayesian' && tried.length > 1;
     const interval = several ? matchedInterval(base.metric, base.k, tried, rules) : base;
     return {
       metric: base.metric,

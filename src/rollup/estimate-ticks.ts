@@ -1,5 +1,7 @@
 import { estimateRows } from '../estimate/estimate-rows.js';
-import type { EstimateRow, WindowCounts } from '../model/estimate.js';
+import { knownEstimates } from '../estimate/known-estimates.js';
+import type { EstimateRow, Window, WindowCounts } from '../model/estimate.js';
+import type { WindowQuery } from '../store/rollup-counts.js';
 import type { RollupStore } from '../store/rollup-store.js';
 import type { WindowChange } from '../store/rollup-windows.js';
 import type { RollupRules } from './rules.js';
@@ -37,36 +39,72 @@ export async function estimateTicks(
 ): Promise<number> {
   const readAtMicros = await store.clockMicros();
   const changes = await store.changedWindows({ fromMs, toMs, tickMs, windows, countedMicros });
-  if (changes.length === 0) return 0;
-
-  const counts = await store.countWindows({
-    ticksMs: [...new Set(changes.map(({ atMs }) => atMs))],
-    seriesIds: [...new Set(changes.map(({ seriesId }) => seriesId))],
-    windows,
-  });
-  const counted = new Map(counts.map((row) => [`${row.seriesId} ${row.atMs}`, row.windows]));
-  let written = 0;
-  let rows: EstimateRow[] = [];
-  for (const change of changes) {
-    const found = counted.get(`${change.seriesId} ${change.atMs}`);
-    rows.push(...rowsOf(change, found, { windows, figures }));
-    if (rows.length >= ROWS_AT_ONCE) {
-      await store.writeEstimates(rows, readAtMicros);
-      written += rows.length;
-      rows = [];
+  const counted = new Map<string, WindowCounts>();
+  for (const query of queriesOf(changes, windows)) {
+    for (const { seriesId, atMs, windows: counts } of await store.countWindows(query)) {
+      query.windows.forEach((window, at) => counted.set(keyOf(seriesId, atMs, window), counts[at] ?? NOTHING));
     }
   }
-  if (rows.length > 0) await store.writeEstimates(rows, readAtMicros);
-  return written + rows.length;
+
+  const estimateOf = knownEstimates();
+  let written = 0;
+  // One lot is stored while the next one is computed.
+  let storing: Promise<unknown> = Promise.resolve();
+  let rows: EstimateRow[] = [];
+  const storeRows = async (): Promise<void> => {
+    await storing;
+    written += rows.length;
+    storing = store.writeEstimates(rows, readAtMicros);
+    // Thrown where it is awaited.
+    storing.catch(() => undefined);
+    rows = [];
+  };
+  for (const { series, seriesId, atMs, windows: changed } of changes) {
+    for (const index of changed) {
+      const window = windows[index];
+      if (window === undefined) continue;
+      const counts = counted.get(keyOf(seriesId, atMs, window)) ?? NOTHING;
+      const more = estimateRows(series, window.name, counts, atMs, figures, estimateOf);
+      if (rows.length + more.length > ROWS_AT_ONCE) await storeRows();
+      rows.push(...more);
+    }
+  }
+  if (rows.length > 0) await storeRows();
+  await storing;
+  return written;
 }
 
-function rowsOf(
-  { series, atMs, windows: changed }: WindowChange,
-  counts: readonly WindowCounts[] | undefined,
-  { windows, figures }: Pick<RollupRules, 'windows' | 'figures'>,
-): readonly EstimateRow[] {
-  return changed.flatMap((index) => {
-    const window = windows[index];
-    return window === undefined ? [] : estimateRows(series, window.name, counts?.[index] ?? NOTHING, atMs, figures);
-  });
+function keyOf(seriesId: string, atMs: number, { name }: Window): string {
+  return `${seriesId} ${atMs} ${name}`;
+}
+
+/**
+ * What has to be counted. Most series of a tick only lost a conversation from one window by time: they are read as far
+ * back as that goes, and not together with those that have to be read as far back as all windows.
+ */
+function queriesOf(changes: readonly WindowChange[], windows: readonly Window[]): readonly WindowQuery[] {
+  const spans = windows.map((window) => (window.kind === 'time' ? window.spanMs : 0));
+  // A window by count may reach further than any by time.
+  const all = { spanMs: Math.max(...spans), isByCount: true };
+  const bySeries = new Map<string, { spanMs: number; isByCount: boolean; readonly ticksMs: Set<number> }>();
+  for (const { seriesId, atMs, windows: changed } of changes) {
+    const known = bySeries.get(seriesId) ?? { spanMs: 0, isByCount: false, ticksMs: new Set() };
+    bySeries.set(seriesId, known);
+    known.ticksMs.add(atMs);
+    if (changed.some((index) => windows[index]?.kind === 'count')) Object.assign(known, all);
+    else known.spanMs = Math.max(known.spanMs, ...changed.map((index) => spans[index] ?? 0));
+  }
+  const bySpan = new Map<number, { isByCount: boolean; readonly seriesIds: string[]; readonly ticksMs: Set<number> }>();
+  for (const [seriesId, { spanMs, isByCount, ticksMs }] of bySeries) {
+    const known = bySpan.get(spanMs) ?? { isByCount: false, seriesIds: [], ticksMs: new Set() };
+    bySpan.set(spanMs, known);
+    known.isByCount ||= isByCount;
+    known.seriesIds.push(seriesId);
+    for (const atMs of ticksMs) known.ticksMs.add(atMs);
+  }
+  return [...bySpan].map(([spanMs, { isByCount, seriesIds, ticksMs }]) => ({
+    windows: windows.filter((window) => (window.kind === 'time' ? window.spanMs <= spanMs : isByCount)),
+    seriesIds,
+    ticksMs: [...ticksMs].sort((a, b) => a - b),
+  }));
 }

@@ -14,8 +14,10 @@ import {
   tickLines,
   trialLines,
 } from './rollup-rows.js';
-import { changedWindows, countsOfWindows } from './rollup-windows.js';
-import type { ChangedWindows, WindowChange, WindowCountsRow, WindowQuery } from './rollup-windows.js';
+import { countsOfWindows } from './rollup-counts.js';
+import type { WindowCountsRow, WindowQuery } from './rollup-counts.js';
+import { changedWindows } from './rollup-windows.js';
+import type { ChangedWindows, WindowChange } from './rollup-windows.js';
 
 /** Where an interaction stands in `verdicts`. */
 export interface TurnKey {
@@ -357,11 +359,17 @@ function* batchesOf<T>(items: Iterable<T>, idOf: (item: T) => string): Iterable<
 /** An insert touches one partition (a month), since a server refuses one that touches many. */
 function* partsOf(lines: Lines['lines']): Iterable<string[]> {
   const months = new Map<string, string[]>();
+  let lastMs = NaN;
+  let last: string[] = [];
   for (const { ms, text } of lines) {
-    const month = new Date(ms).toISOString().slice(0, 7);
-    const known = months.get(month);
-    if (known === undefined) months.set(month, [text]);
-    else known.push(text);
+    // Mostly the same tick, and a date's text takes as long as the row's.
+    if (ms !== lastMs) {
+      const month = new Date(ms).toISOString().slice(0, 7);
+      last = months.get(month) ?? [];
+      months.set(month, last);
+      lastMs = ms;
+    }
+    last.push(text);
   }
   for (const month of months.values()) {
     for (let at = 0; at < month.length; at += ROWS_PER_INSERT) yield month.slice(at, at + ROWS_PER_INSERT);
