@@ -5,6 +5,12 @@ import type { EstimateRules } from './pass.js';
 import { estimate } from './pass.js';
 import { estimatePerTask } from './per-task.js';
 
+export interface EstimateRowsOptions {
+  readonly estimateOf?: EstimateOf;
+  /** Rows of scope `per_task`; by default where a conversation has a task label. Without one they say that n is 0. */
+  readonly perTask?: boolean;
+}
+
 const MODES = ['bayesian', 'frequentist'] as const;
 
 /**
@@ -22,7 +28,7 @@ export function estimateRows(
   counts: WindowCounts,
   atMs: number,
   rules: Omit<EstimateRules, 'mode'>,
-  estimateOf: EstimateOf = estimate,
+  { estimateOf = estimate, perTask = counts.tasks.size > 0 }: EstimateRowsOptions = {},
 ): readonly EstimateRow[] {
   const tasks = [...counts.tasks.values()];
   const ofTasks = tasks.reduce(
@@ -43,7 +49,7 @@ export function estimateRows(
     },
   ] as const;
 
-  return scopes.slice(0, tasks.length > 0 ? 2 : 1).flatMap(({ scope, of, figures }) => {
+  return scopes.slice(0, perTask ? 2 : 1).flatMap(({ scope, of, figures }) => {
     const bayesian = figures('bayesian');
     const assessments = assessmentsOf(bayesian, counts.judged, of.trials);
     return MODES.flatMap((mode) =>

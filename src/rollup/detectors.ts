@@ -267,10 +267,23 @@ async function isSuperseded(
   untilMs: number,
 ): Promise<boolean> {
   const own = 'agent_version IS NOT DISTINCT FROM {version:Nullable(String)} AND policy = {policy:String}';
+  const within = (at: string) => `${at} > ${time(afterMs)} AND ${at} <= ${time(untilMs)}`;
+  // Of each of them all versions, which have one key: the newest may be void, or say another time.
   const [row] = await store.rows(
-    `SELECT countIf(${own}) AS own, countIf(NOT (${own})) AS others FROM {db}.conversations
-     WHERE assistant_id = {assistant:String} AND environment IS NOT DISTINCT FROM {environment:Nullable(String)}
-       AND first_closed_at > ${time(afterMs)} AND first_closed_at <= ${time(untilMs)} AND NOT retracted`,
+    `SELECT countIf(${own}) AS own, countIf(NOT (${own})) AS others FROM
+     (
+       SELECT any(agent_version) AS agent_version, any(policy) AS policy,
+         argMax((first_closed_at, retracted), version) AS stands
+       FROM {db}.conversations
+       WHERE (toDate(started_at), series, started_at, conversation_id) IN
+       (
+         SELECT toDate(started_at), series, started_at, conversation_id FROM {db}.conversations
+         WHERE assistant_id = {assistant:String} AND environment IS NOT DISTINCT FROM {environment:Nullable(String)}
+           AND ${within('first_closed_at')}
+       )
+       GROUP BY series, started_at, conversation_id
+     )
+     WHERE NOT stands.2 AND ${within('stands.1')}`,
     { assistant: assistantId, version: agentVersion, environment, policy },
   );
   return Number(row?.['own']) === 0 && Number(row?.['others']) > 0;

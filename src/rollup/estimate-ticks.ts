@@ -59,12 +59,14 @@ export async function estimateTicks(
     storing.catch(() => undefined);
     rows = [];
   };
-  for (const { series, seriesId, atMs, windows: changed } of changes) {
+  for (const { series, seriesId, atMs, windows: changed, perTask } of changes) {
     for (const index of changed) {
       const window = windows[index];
       if (window === undefined) continue;
       const counts = counted.get(keyOf(seriesId, atMs, window)) ?? NOTHING;
-      const more = estimateRows(series, window.name, counts, atMs, figures, estimateOf);
+      // Rows that were there and have nothing to say any more are written over.
+      const options = { estimateOf, perTask: counts.tasks.size > 0 || perTask.includes(index) };
+      const more = estimateRows(series, window.name, counts, atMs, figures, options);
       if (rows.length + more.length > ROWS_AT_ONCE) await storeRows();
       rows.push(...more);
     }

@@ -81,19 +81,30 @@ interface Identity {
   readonly conversationId: string;
   readonly turns: JudgedTurn[];
   readonly rows: ConversationRow[];
+  /** Rows with that id of whatever agent. */
+  readonly namesakes: ConversationRow[];
 }
 
 /** A conversation is its id and its agent. */
 function identities(turns: readonly JudgedTurn[], rows: readonly ConversationRow[]): readonly Identity[] {
   const found = new Map<string, Identity>();
+  const sameId = new Map<string, ConversationRow[]>();
+  const namesakesOf = (conversationId: string): ConversationRow[] => {
+    const known = sameId.get(conversationId) ?? [];
+    sameId.set(conversationId, known);
+    return known;
+  };
   const of = (conversationId: string, assistantId: string): Identity => {
     const key = JSON.stringify([conversationId, assistantId]);
-    const known = found.get(key) ?? { conversationId, turns: [], rows: [] };
+    const known = found.get(key) ?? { conversationId, turns: [], rows: [], namesakes: namesakesOf(conversationId) };
     found.set(key, known);
     return known;
   };
   for (const turn of turns) of(turn.conversationId, turn.assistantId).turns.push(turn);
-  for (const row of rows) of(row.conversationId, row.series.assistantId).rows.push(row);
+  for (const row of rows) {
+    of(row.conversationId, row.series.assistantId).rows.push(row);
+    namesakesOf(row.conversationId).push(row);
+  }
   return [...found.values()];
 }
 
@@ -102,10 +113,11 @@ interface Change {
   readonly trials: readonly TrialRow[];
 }
 
-function changeOf({ turns, rows: old }: Identity, rules: RefreshRules): Change {
+function changeOf(identity: Identity, rules: RefreshRules): Change {
+  const { turns, rows: old } = identity;
   const { idleMs, atMs, counted, readAtMicros } = rules;
   const conversation = conversationOf(turns, atMs, { idleMs, verdictOf: conversationVerdict });
-  const settled = old.find(({ trial }) => trial !== null)?.trial ?? null;
+  const settled = settledOf(identity);
   const fresh = conversation && rowOf(conversation, turns, settled ?? conversation.trial?.correct ?? null);
   const key = fresh && keyOfRow(fresh);
 
@@ -124,6 +136,16 @@ function changeOf({ turns, rows: old }: Identity, rules: RefreshRules): Change {
     rows,
     trials: conversation === null || trial === null ? [] : [{ ...trial, series: conversation.series }],
   };
+}
+
+/**
+ * The first settled verdict, under whatever series. Turns whose agent got another name are another conversation by its
+ * key, but what was folded once as a trial, under the old name, is no second one.
+ */
+function settledOf({ turns, rows, namesakes }: Identity): boolean | null {
+  const ids = new Set(turns.map(({ interactionId }) => interactionId));
+  const renamed = namesakes.filter(({ interactionIds }) => interactionIds.some((id) => ids.has(id)));
+  return [...rows, ...renamed].find(({ trial }) => trial !== null)?.trial ?? null;
 }
 
 function rowOf(conversation: Conversation, turns: readonly JudgedTurn[], trial: boolean | null): ConversationRow {

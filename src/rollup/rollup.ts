@@ -10,7 +10,7 @@ import type { Events } from '../telemetry/events.js';
 import { replayTicks, type Replay, type ReplayRange } from './replay.js';
 import type { Alerting } from './alerting.js';
 import type { RollupRules } from './rules.js';
-import { runTick, type TickReport } from './tick.js';
+import { createTick, type TickReport } from './tick.js';
 
 export interface RollupDeps {
   readonly store: RollupStore;
@@ -42,6 +42,7 @@ const RETRY_MS = 5_000;
 
 export function startRollup(rules: RollupRules, deps: RollupDeps): Rollup {
   const { store, alerting, events, nowMs } = deps;
+  const runTick = createTick(store, rules);
   let timer: NodeJS.Timeout | undefined;
   let trouble: Error | null = null;
   const stopping = new AbortController();
@@ -55,7 +56,7 @@ export function startRollup(rules: RollupRules, deps: RollupDeps): Rollup {
     const startedMs = nowMs();
     if (!prepared) await deps.prepare();
     prepared = true;
-    const report = await runTick(store, rules, stopping.signal);
+    const report = await runTick(stopping.signal);
     ({ atMs } = report);
     await alerting?.step({ nowMs: atMs, wallMs: nowMs() });
     // Not waited for: a webhook that hangs holds no tick.

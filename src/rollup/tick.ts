@@ -18,58 +18,84 @@ const TICKS_AT_ONCE = 60;
 /** On a store that has no tick yet: how far back ticks are made up for. `tracegrade rollup --from` does the rest. */
 const FIRST_MS = 86_400_000;
 
+/** A run of the rollup, for one after the other. */
+export type Tick = (stop?: AbortSignal) => Promise<TickReport>;
+
 /**
  * Brings conversations, trials and estimates up to the last tick that stream time has passed.
  *
- * It keeps nothing: where it goes on is the last row of `rollup_ticks`, which it writes last. A run that dies before
- * is repeated by the next one, and two at once write the same rows. Ticks are multiples of `tickMs` in stream time, so
- * those that were missed are made up for at the times that they would have had. Rejects between two steps when `stop`
- * is aborted.
+ * Where it goes on is the last row of `rollup_ticks`, which it writes last. A run that dies before is repeated by the
+ * next one, and two at once write the same rows. Ticks are multiples of `tickMs` in stream time, so those that were
+ * missed are made up for at the times that they would have had. While stream time stands still there is no such row to
+ * write; up to where verdicts were read meanwhile is remembered here, and spares reading them again: one that starts
+ * anew does. Rejects between two steps when `stop` is aborted.
  */
-export async function runTick(store: RollupStore, rules: RollupRules, stop?: AbortSignal): Promise<TickReport> {
-  const streamMs = await store.streamTimeMs(FRESH_MS);
-  if (streamMs === null) return { ...NOTHING, atMs: null };
-  const counted = await store.lastTick();
-  const atMs = Math.max(tickAt(streamMs, rules.tickMs), counted?.atMs ?? 0);
-  const readAtMicros = await store.clockMicros();
+export function createTick(store: RollupStore, rules: RollupRules): Tick {
+  let standstill: Standstill | null = null;
+  return async (stop) => {
+    const streamMs = await store.streamTimeMs(FRESH_MS);
+    if (streamMs === null) return { ...NOTHING, atMs: null };
+    const counted = await store.lastTick();
+    const atMs = Math.max(tickAt(streamMs, rules.tickMs), counted?.atMs ?? 0);
+    const readAtMicros = await store.clockMicros();
 
-  stop?.throwIfAborted();
-  const refresh: RefreshRules = { idleMs: rules.idleMs, atMs, counted, readAtMicros };
-  let refreshed = await refreshTouched(store, counted, refresh, () => stop?.throwIfAborted());
-  if (counted !== null && atMs > counted.atMs) {
-    const closing = await store.closing(counted.atMs, atMs, rules.idleMs);
-    refreshed = sumOf(refreshed, await refreshClosing(store, closing, refresh));
-  }
-
-  let total = { ...refreshed, estimates: 0 };
-  let fromMs = counted?.atMs ?? (await firstTick(store, atMs, rules.tickMs));
-  let countedMicros = counted?.readAtMicros ?? readAtMicros;
-  while (fromMs < atMs) {
     stop?.throwIfAborted();
-    const toMs = Math.min(atMs, fromMs + TICKS_AT_ONCE * rules.tickMs);
-    const estimates = await estimateTicks(store, { fromMs, toMs }, countedMicros, rules);
-    const written = { ...refreshed, estimates };
-    await store.writeTick({ atMs: toMs, readAtMicros }, written);
-    total = { ...total, estimates: total.estimates + estimates };
-    refreshed = { conversations: 0, trials: 0 };
-    countedMicros = readAtMicros;
-    fromMs = toMs;
-  }
-  return { ...total, atMs };
+    const refresh: RefreshRules = { idleMs: rules.idleMs, atMs, counted, readAtMicros };
+    const sinceMicros = isOf(standstill, counted) ? standstill.readAtMicros : (counted?.readAtMicros ?? null);
+    let refreshed = await refreshTouched(store, sinceMicros, refresh, () => stop?.throwIfAborted());
+    if (counted !== null && atMs > counted.atMs) {
+      const closing = await store.closing(counted.atMs, atMs, rules.idleMs);
+      refreshed = sumOf(refreshed, await refreshClosing(store, closing, refresh));
+    }
+    standstill = counted === null ? null : { counted, readAtMicros };
+
+    let total = { ...refreshed, estimates: 0 };
+    let fromMs = counted?.atMs ?? (await firstTick(store, atMs, rules.tickMs));
+    let countedMicros = counted?.readAtMicros ?? readAtMicros;
+    while (fromMs < atMs) {
+      stop?.throwIfAborted();
+      const toMs = Math.min(atMs, fromMs + TICKS_AT_ONCE * rules.tickMs);
+      const estimates = await estimateTicks(store, { fromMs, toMs }, countedMicros, rules);
+      const written = { ...refreshed, estimates };
+      await store.writeTick({ atMs: toMs, readAtMicros }, written);
+      total = { ...total, estimates: total.estimates + estimates };
+      refreshed = { conversations: 0, trials: 0 };
+      countedMicros = readAtMicros;
+      fromMs = toMs;
+    }
+    return { ...total, atMs };
+  };
 }
 
-/** What was written since the last tick began to read, and what stands again because its policy came back. */
+/** One run by itself. */
+export function runTick(store: RollupStore, rules: RollupRules, stop?: AbortSignal): Promise<TickReport> {
+  return createTick(store, rules)(stop);
+}
+
+/** What was read behind a tick, before there is another one. */
+interface Standstill {
+  readonly counted: TickRow;
+  readonly readAtMicros: number;
+}
+
+/** Another rollup may have written another tick meanwhile, and then has read what it is about to count. */
+function isOf(standstill: Standstill | null, counted: TickRow | null): standstill is Standstill {
+  if (standstill === null || counted === null) return false;
+  return standstill.counted.atMs === counted.atMs && standstill.counted.readAtMicros === counted.readAtMicros;
+}
+
+/** What was written since the last run began to read, and what stands again because its policy came back. */
 async function refreshTouched(
   store: RollupStore,
-  counted: TickRow | null,
+  sinceMicros: number | null,
   rules: RefreshRules,
   onDone: () => void,
 ): Promise<Refreshed> {
   const toMs = Math.ceil(rules.readAtMicros / 1_000);
   // A clock that was put back would leave out all that is written until it has caught up.
-  const fromMs = counted === null ? 0 : Math.min(Math.floor(counted.readAtMicros / 1_000), toMs) - OVERLAP_MS;
+  const fromMs = sinceMicros === null ? 0 : Math.min(Math.floor(sinceMicros / 1_000), toMs) - OVERLAP_MS;
   const written = await refreshAll(store, { by: 'written', fromMs, toMs, policies: null }, rules, onDone);
-  const policies = counted === null ? [] : await store.policiesBack(fromMs);
+  const policies = sinceMicros === null ? [] : await store.policiesBack(fromMs);
   if (policies.length === 0) return written;
   return sumOf(written, await refreshAll(store, { by: 'written', fromMs: 0, toMs, policies }, rules, onDone));
 }

@@ -24,6 +24,8 @@ export interface WindowChange {
   readonly series: Series;
   /** Positions in `windows`. */
   readonly windows: readonly number[];
+  /** Of them, those that have rows of scope `per_task` already, in a range that is counted again. */
+  readonly perTask: readonly number[];
 }
 
 type Row = Readonly<Record<string, unknown>>;
@@ -61,19 +63,21 @@ export async function changedWindows(rows: Rows, query: ChangedWindows): Promise
   );
   const revised = countedMicros !== null;
   const sources = [
-    `SELECT series, ${SERIES}, arrayJoin(arrayConcat(${[cameIn, wentOut, ...(revised ? [anew] : [])].join(',\n')})) AS change
+    `SELECT series, ${SERIES}, arrayJoin(arrayConcat(${[cameIn, wentOut, ...(revised ? [anew] : [])].join(',\n')})) AS change, false AS per_task
     FROM {db}.conversations FINAL
     WHERE ${[...ranges, ...(revised ? [`(version > {counted:UInt64} AND ${counted})`] : [])].join('\n OR ')}`,
     ...(revised
       ? []
       : [
-          `SELECT series, ${SERIES}, (toUnixTimestamp64Milli(at), toUInt16(indexOf({names:Array(String)}, window) - 1)) AS change
+          `SELECT series, ${SERIES}, (toUnixTimestamp64Milli(at), toUInt16(indexOf({names:Array(String)}, window) - 1)) AS change,
+            scope = 'per_task' AS per_task
           FROM {db}.estimates
-          WHERE metric = 'pass_pow_k' AND scope = 'pooled' AND has({names:Array(String)}, window) AND at > ${time('from')} AND at <= ${time('to')}`,
+          WHERE metric = 'pass_pow_k' AND has({names:Array(String)}, window) AND at > ${time('from')} AND at <= ${time('to')}`,
         ]),
   ];
   const found = await rows(
-    `SELECT toString(series) AS series_id, ${SERIES}, change.1 AS at_ms, groupUniqArray(change.2) AS windows
+    `SELECT toString(series) AS series_id, ${SERIES}, change.1 AS at_ms, groupUniqArray(change.2) AS windows,
+      groupUniqArrayIf(change.2, per_task) AS windows_per_task
     FROM (${sources.join('\nUNION ALL\n')})
     GROUP BY series, ${SERIES}, at_ms ORDER BY at_ms, series`,
     revised ? params : { ...params, names: windows.map(({ name }) => name) },
@@ -83,6 +87,7 @@ export async function changedWindows(rows: Rows, query: ChangedWindows): Promise
     seriesId: String(row['series_id']),
     series: seriesFromRow(row),
     windows: (row['windows'] as readonly unknown[]).map(Number).sort((a, b) => a - b),
+    perTask: (row['windows_per_task'] as readonly unknown[]).map(Number),
   }));
 }
 

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 
 import type { Graded } from '../../../src/model/graded.js';
 import { replayTicks } from '../../../src/rollup/replay.js';
-import { runTick } from '../../../src/rollup/tick.js';
+import { createTick, runTick } from '../../../src/rollup/tick.js';
 import { MINUTE, NINE, rollupOf, RULES, spoken, storedTrials, streamTime, write } from '../../support/rollup.js';
 import { freshStore, type TestStore } from '../../support/store.js';
 
@@ -262,4 +262,114 @@ test('says rules only where neither an expectation nor a judge decided anything'
     { agent: 'judge', rules: 0 },
     { agent: 'rule', rules: 1 },
   ]);
+});
+
+test('a conversation whose agent gets another name stays the trial that it was', async () => {
+  const run = await live();
+  const turn = { conversation: 'a', trace: 1, startMs: at(0) };
+  await run.at(11, [spoken({ ...turn, assistantId: 'service' })]);
+
+  const named = spoken({ ...turn, assistantId: 'desk' }, WRONG);
+  await run.at(12, [{ ...named, interaction: { ...named.interaction, revision: 50 } }]);
+  await run.at(13);
+
+  expect(await run.conversations()).toMatchObject([{ id: 'a', turns: 1, verdict: 'incorrect' }]);
+  expect([await run.counts({ assistant: 'service' }), await run.counts({ assistant: 'desk' })]).toEqual([
+    [0, 0, 0, 0],
+    [1, 0, 0, 0],
+  ]);
+  expect(await run.store.rows('SELECT assistant_id AS agent, correct FROM {db}.trials FINAL')).toEqual([
+    { agent: 'service', correct: true },
+  ]);
+});
+
+test('rows per task say that nothing is left when a time is counted again after its labels are gone', async () => {
+  const run = await live();
+  const turn = { conversation: 'a', trace: 1, startMs: at(0), task: 'refund' };
+  await run.at(11, [spoken(turn)]);
+  const unlabelled = spoken({ ...turn, task: null });
+  await run.at(30, [{ ...unlabelled, interaction: { ...unlabelled.interaction, revision: 50 } }]);
+  const perTask = async () =>
+    (
+      await run.store.rows(
+        "SELECT toUnixTimestamp64Milli(at) AS ms, n, c FROM {db}.estimates FINAL WHERE window = '1h' AND k = 1 " +
+          "AND metric = 'pass_pow_k' AND mode = 'bayesian' AND scope = 'per_task' ORDER BY at",
+      )
+    ).map((row) => [(Number(row['ms']) - NINE) / MINUTE, Number(row['n']), Number(row['c'])]);
+  const lived = await perTask();
+
+  await replayTicks(rollupOf(run.store), { fromMs: null, toMs: null }, RULES);
+  const once = await perTask();
+  await replayTicks(rollupOf(run.store), { fromMs: null, toMs: null }, RULES);
+
+  expect(lived).toEqual([[11, 1, 1]]);
+  expect(once).toEqual([[11, 0, 0]]);
+  expect(await perTask()).toEqual(once);
+});
+
+test('windows by count tell apart by id what closed in one millisecond', async () => {
+  const run = await live();
+  const said = [
+    ['a', WRONG],
+    ['b', WRONG],
+    ['bb', WAITS],
+    ['c', {}],
+    ['cc', WAITS],
+    ['d', {}],
+    ['e', {}],
+    ['f', {}],
+    ['g', {}],
+  ] as const;
+
+  await run.at(
+    20,
+    said.map(([conversation, verdict], trace) => spoken({ conversation, trace: trace + 1, startMs: at(0) }, verdict)),
+  );
+  const [row] = await run.store.rows(
+    "SELECT n, c, outstanding FROM {db}.estimates_current WHERE window = 'last_5' AND k = 1 AND metric = 'pass_pow_k' " +
+      "AND mode = 'bayesian' AND scope = 'pooled'",
+  );
+
+  // The last five trials are c, d, e, f and g; of those that wait cc closed after c in the order of ids, bb before it.
+  expect([row?.['n'], row?.['c'], row?.['outstanding']].map(Number)).toEqual([5, 5, 1]);
+});
+
+test('reads once what is written while stream time stands still, and counts it at the next tick', async () => {
+  const run = await live();
+  const turn = { conversation: 'a', trace: 1, startMs: at(0) };
+  await run.at(11, [spoken(turn)]);
+  // As if the tick had been an hour ago, and the correction half an hour.
+  await write(run.store, [spoken(turn, WRONG)]);
+  await run.store.command(
+    'ALTER TABLE {db}.verdicts UPDATE written_at = now64(3) - toIntervalMinute(30) WHERE 1 SETTINGS mutations_sync = 2',
+  );
+  await run.store.command('TRUNCATE TABLE {db}.rollup_ticks');
+  const rollup = rollupOf(run.store);
+  await rollup.writeTick(
+    { atMs: at(11), readAtMicros: (await rollup.clockMicros()) - 3_600_000_000 },
+    { conversations: 0, trials: 0, estimates: 0 },
+  );
+  let read = 0;
+  const counting = {
+    ...rollup,
+    touched: async (...asked: Parameters<typeof rollup.touched>) => {
+      const turns = await rollup.touched(...asked);
+      read += turns.length;
+      return turns;
+    },
+  };
+  const tick = createTick(counting, RULES);
+  const reads: number[] = [];
+  for (let times = 0; times < 3; times += 1) {
+    read = 0;
+    await tick();
+    reads.push(read);
+  }
+  const still = await run.counts();
+  await run.at(12);
+
+  expect(reads[0]).toBeGreaterThan(0);
+  expect(reads.slice(1)).toEqual([0, 0]);
+  expect(still).toEqual([1, 1, 0, 0]);
+  expect(await run.counts()).toEqual([1, 0, 0, 0]);
 });
