@@ -1,4 +1,5 @@
-import type { Trial } from '../model/estimate.js';
+import type { Beginning } from './beginning.js';
+import { DAY_MS, RATE_TRIALS, startBeginning } from './beginning.js';
 import type { Position } from './fold-order.js';
 import type { Objective } from './objective.js';
 import { falseAlarmRun, p0OfBaseline, p0OfPassPowK } from './objective.js';
@@ -32,24 +33,20 @@ export interface FrozenObjective {
   readonly after: Position | null;
 }
 
-const DAY_MS = 86_400_000;
-/** More would not make A, which is a matter of powers of ten, better; fewer vary by a third. */
-const RATE_TRIALS = 100;
-
 /**
  * Trials a day, from the first hundred of a series, or from its first day where that has fewer. null: not known yet.
  * `decidedUntilMs`: no more trials come that close at or before it. A function of the trials, not of when it is asked.
  */
-export function trialsPerDay(trials: readonly Trial[], decidedUntilMs: number): number | null {
-  const [first] = trials;
-  if (first === undefined) return null;
-  const dayEndsMs = first.firstClosedAtMs + DAY_MS;
-  const last = trials[RATE_TRIALS - 1];
-  if (last !== undefined && last.firstClosedAtMs < dayEndsMs) {
-    return ((RATE_TRIALS - 1) * DAY_MS) / (last.firstClosedAtMs - first.firstClosedAtMs);
-  }
-  if (decidedUntilMs < dayEndsMs) return null;
-  return trials.filter(({ firstClosedAtMs }) => firstClosedAtMs < dayEndsMs).length;
+export function trialsPerDay({ firstMs, rateEndMs, firstDay }: Beginning, decidedUntilMs: number): number | null {
+  if (firstMs === null) return null;
+  const dayEndsMs = firstMs + DAY_MS;
+  if (rateEndMs !== null && rateEndMs < dayEndsMs) return ((RATE_TRIALS - 1) * DAY_MS) / (rateEndMs - firstMs);
+  return decidedUntilMs < dayEndsMs ? null : firstDay;
+}
+
+/** As a series begins that is to be held to this objective. */
+export function beginningFor({ target }: ObjectiveRule): Beginning {
+  return startBeginning(target.kind === 'baseline' ? target.conversations : 0);
 }
 
 /**
@@ -60,11 +57,11 @@ export function trialsPerDay(trials: readonly Trial[], decidedUntilMs: number): 
  */
 export function freezeObjective(
   rule: ObjectiveRule,
-  trials: readonly Trial[],
+  beginning: Beginning,
   decidedUntilMs: number,
 ): FrozenObjective | null {
   const { name: _name, target, falseAlarmDays, ...rest } = rule;
-  const perDay = trialsPerDay(trials, decidedUntilMs);
+  const perDay = trialsPerDay(beginning, decidedUntilMs);
   if (perDay === null) return null;
   const run = falseAlarmRun(falseAlarmDays, perDay);
   const frozen = { target, falseAlarmDays, conversationsPerDay: Number.isFinite(perDay) ? perDay : null };
@@ -72,16 +69,14 @@ export function freezeObjective(
     const p0 = target.kind === 'pass_pow_k' ? p0OfPassPowK(target.atLeast, target.k) : target.atLeast;
     return { objective: { p0, falseAlarmRun: run, ...rest }, ...frozen, baseline: null, after: null };
   }
-  const last = trials[target.conversations - 1];
-  if (last === undefined) return null;
-  const correct = trials.slice(0, target.conversations).filter((trial) => trial.correct).length;
+  const { baselineEnd, correct } = beginning;
+  if (baselineEnd === null) return null;
   const baseline = { trials: target.conversations, correct };
   const p0 = p0OfBaseline(baseline, rest.prior, rest.delta);
-  const { conversationId, firstClosedAtMs } = last;
   return {
     objective: p0 === null ? null : { p0, falseAlarmRun: run, ...rest },
     ...frozen,
     baseline,
-    after: { conversationId, firstClosedAtMs },
+    after: baselineEnd,
   };
 }

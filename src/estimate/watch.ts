@@ -1,8 +1,9 @@
-import type { Trial } from '../model/estimate.js';
+import type { Beginning } from './beginning.js';
+import { foldBeginning } from './beginning.js';
 import type { DetectorState, SeriesFold } from './detector.js';
 import { foldSeries } from './detector.js';
 import type { Candidate, FoldRules, Position, ReadyToFold } from './fold-order.js';
-import { comparePositions, readyToFold } from './fold-order.js';
+import { comparePositions, isAhead, readyToFold } from './fold-order.js';
 import type { Objective } from './objective.js';
 import type { Sighting, SightRules, SightState, SightTransition } from './sight.js';
 import { foldSighting } from './sight.js';
@@ -53,17 +54,40 @@ export function watchObjective(
   return foldSeries(state, candidatesOf(conversations), horizon(sight, nowMs), objective, foldRules(sight, waitMs));
 }
 
-/** What may be folded from the beginning of a series on, see `watchObjective`; and the time up to which it is decided. */
-export function watchedTrials(
+export interface BeginningFold extends Pick<ReadyToFold, 'waitingFor'> {
+  readonly beginning: Beginning;
+  /** No trial comes any more that closes at or before it. */
+  readonly decidedUntilMs: number;
+}
+
+/**
+ * Takes what may be folded of a series while an objective is not frozen, see `watchObjective`. Conversations that are no
+ * trial are passed over as well, so that a series without trials is not read from its beginning for ever.
+ */
+export function watchBeginning(
+  beginning: Beginning,
   sight: SightState,
   conversations: readonly Closed[],
   nowMs: number,
   waitMs: number,
-): { readonly trials: readonly Trial[]; readonly decidedUntilMs: number } {
+): BeginningFold {
   const untilMs = horizon(sight, nowMs);
-  const ready: ReadyToFold = readyToFold(candidatesOf(conversations), null, untilMs, foldRules(sight, waitMs));
-  const decidedUntilMs = ready.waitingFor === null ? untilMs : ready.waitingFor.firstClosedAtMs - 1;
-  return { trials: ready.trials, decidedUntilMs };
+  const ready = readyToFold(candidatesOf(conversations), beginning.position, untilMs, foldRules(sight, waitMs));
+  const { waitingFor } = ready;
+  const folded = ready.trials.reduce(foldBeginning, beginning);
+  let { position } = ready;
+  for (const one of conversations) {
+    const isPassed = one.firstClosedAtMs <= untilMs && (waitingFor === null || isAhead(waitingFor, one));
+    if (isPassed && isAhead(one, position)) {
+      position = { conversationId: one.conversationId, firstClosedAtMs: one.firstClosedAtMs };
+    }
+  }
+  const hasMoved = position !== null && isAhead(position, beginning.position);
+  return {
+    beginning: hasMoved ? { ...folded, position } : beginning,
+    decidedUntilMs: waitingFor === null ? untilMs : waitingFor.firstClosedAtMs - 1,
+    waitingFor,
+  };
 }
 
 function candidatesOf(conversations: readonly Closed[]): readonly Candidate[] {

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { Beginning } from '../estimate/beginning.js';
 import type { DetectorState } from '../estimate/detector.js';
 import type { FrozenObjective } from '../estimate/frozen-objective.js';
 import type { SightState, SightTransition } from '../estimate/sight.js';
@@ -76,7 +77,10 @@ export interface Kept<State> {
 }
 
 export type DetectorKept = Kept<DetectorState>;
-export type SightKept = Kept<SightState>;
+export interface SightKept extends Kept<SightState> {
+  /** By name of the objectives that are not frozen yet. */
+  readonly beginnings?: Readonly<Record<string, Beginning>>;
+}
 export type StreamKept = Kept<StreamSightState>;
 
 /** 16 hex digits: a function of the series, the objective (empty: blindness) and the number of the alert among its own. */
@@ -121,11 +125,11 @@ export function numberedBy(
 }
 
 /** What is kept after that transition; its state is for the caller. */
-export function keptAfter<State>(
-  kept: Kept<State>,
+export function keptAfter<K extends Kept<unknown>>(
+  kept: K,
   kind: Transition['kind'],
   { ordinal, openedAtMs }: Numbered,
-): Kept<State> {
+): K {
   return { ...kept, opened: ordinal, openedAtMs: kind === 'closed' ? null : openedAtMs };
 }
 

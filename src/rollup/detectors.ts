@@ -23,8 +23,12 @@ export interface Detectors {
   step(nowMs: number): Promise<readonly AlertRow[]>;
 }
 
-/** Series that are read together. */
+/** Series whose kept states are read together, and those whose conversations are. */
+const KEPT_AT_ONCE = 2_000;
 const CHUNK = 200;
+/** How many times as far back as the least a chunk may have to read for one of its series, beside an hour. */
+const CHUNK_SPREAD = 4;
+const HOUR_MS = 3_600_000;
 /** Rows that are read of a series at a time. */
 const READ_ROWS = 20_000;
 const MAX_READ_ROWS = 2_000_000;
@@ -44,9 +48,13 @@ export function createDetectors(store: DetectorStore, rules: AlertRules): Detect
 
       const written: AlertRow[] = [];
       const ids = [...touched.keys()];
-      for (let at = 0; at < ids.length; at += CHUNK) {
-        const chunk = new Map(ids.slice(at, at + CHUNK).map((id) => [id, touched.get(id) as SeriesKey]));
-        written.push(...(await stepChunk(store, rules, chunk, { nowMs, sinceMs, clockMicros: nowMicros }, pending)));
+      const times = { nowMs, sinceMs, clockMicros: nowMicros };
+      for (let at = 0; at < ids.length; at += KEPT_AT_ONCE) {
+        const some = new Map(ids.slice(at, at + KEPT_AT_ONCE).map((id) => [id, touched.get(id) as SeriesKey]));
+        const kept = await readKept(store, [...some.keys()]);
+        for (const chunk of chunksOf(some, kept, rules, nowMs)) {
+          written.push(...(await stepChunk(store, rules, chunk, kept, times, pending)));
+        }
       }
       last = { nowMs, clockMicros: nowMicros };
       return written;
@@ -64,21 +72,47 @@ interface Times {
   readonly clockMicros: number;
 }
 
+/** Series that have to be read about equally far back, together: one that is far behind costs the others nothing. */
+function chunksOf(
+  some: ReadonlyMap<string, SeriesKey>,
+  kept: ReadonlyMap<string, KeptSeries>,
+  rules: AlertRules,
+  nowMs: number,
+): readonly ReadonlyMap<string, SeriesKey>[] {
+  const ordered = [...some]
+    .map(([id, series]) => ({ id, series, leastMs: positionsOf(series, kept.get(id) ?? NOTHING_KEPT, rules).leastMs }))
+    .sort((a, b) => b.leastMs - a.leastMs);
+  const chunks: Map<string, SeriesKey>[] = [];
+  let reachMs = -Infinity;
+  for (const { id, series, leastMs } of ordered) {
+    let chunk = chunks.at(-1);
+    const backMs = nowMs - leastMs;
+    if (chunk === undefined || chunk.size === CHUNK || backMs > reachMs) {
+      chunk = new Map();
+      chunks.push(chunk);
+      reachMs = CHUNK_SPREAD * Math.max(HOUR_MS, backMs);
+    }
+    chunk.set(id, series);
+  }
+  return chunks;
+}
+
 async function stepChunk(
   store: DetectorStore,
   rules: AlertRules,
   chunk: ReadonlyMap<string, SeriesKey>,
+  keptBefore: ReadonlyMap<string, KeptSeries>,
   times: Times,
   pending: Pending,
 ): Promise<readonly AlertRow[]> {
   const written: AlertRow[] = [];
   let rest = chunk;
+  let kept = keptBefore;
   for (let limit = READ_ROWS; rest.size > 0;) {
-    const kept = await readKept(store, [...rest.keys()]);
     const reads = await readConversations(store, rules, rest, kept, times, limit);
     const alerts: AlertRow[] = [];
     const states = [];
-    const cut = new Map<string, SeriesKey>();
+    const again = new Map<string, SeriesKey>();
     for (const [id, series] of rest) {
       const { conversations, cutAtMs } = reads.get(id) ?? { conversations: [], cutAtMs: null };
       const nowMs = cutAtMs ?? times.nowMs;
@@ -86,17 +120,18 @@ async function stepChunk(
       const step = await watchSeries(input, rules, (...asked) => isSuperseded(store, ...asked));
       alerts.push(...step.alerts);
       states.push(...step.states);
-      if (cutAtMs !== null) cut.set(id, series);
+      if (cutAtMs !== null || step.isToReadAgain) again.set(id, series);
       else if (step.dueMs !== null) pending.set(id, { series, dueMs: step.dueMs });
       else pending.delete(id);
     }
     await writeAlerts(store, alerts, times.clockMicros);
     await writeStates(store, states);
     written.push(...alerts);
-    rest = cut;
+    rest = again;
     // Nothing was folded of so many rows: there are more of one series that have to be seen together.
     if (states.length === 0) limit *= 8;
     if (limit > MAX_READ_ROWS) break;
+    if (rest.size > 0) kept = await readKept(store, [...rest.keys()]);
   }
   return written;
 }
@@ -158,6 +193,21 @@ interface Read {
   readonly cutAtMs: number | null;
 }
 
+/** How far sight has come, and how far the one of them all that is furthest behind. */
+function positionsOf(
+  series: SeriesKey,
+  { sight, objectives }: KeptSeries,
+  rules: AlertRules,
+): { readonly sightMs: number; readonly leastMs: number } {
+  const sightMs = sight.state.position?.firstClosedAtMs ?? 0;
+  const foldMs = objectivesFor(series, rules).map(({ name }) => {
+    const objective = objectives.get(name);
+    if (objective === undefined) return sight.beginnings?.[name]?.position?.firstClosedAtMs ?? 0;
+    return objective.kept === null ? Infinity : (objective.kept.state.position?.firstClosedAtMs ?? 0);
+  });
+  return { sightMs, leastMs: Math.min(sightMs, ...foldMs) };
+}
+
 /** What has closed of these series since the positions that are kept. */
 async function readConversations(
   store: DetectorStore,
@@ -167,16 +217,7 @@ async function readConversations(
   { nowMs, sinceMs }: Times,
   limit: number,
 ): Promise<ReadonlyMap<string, Read>> {
-  const from = [...chunk].map(([id, series]) => {
-    const of = kept.get(id) ?? NOTHING_KEPT;
-    const sightMs = of.sight.state.position?.firstClosedAtMs ?? 0;
-    const foldMs = objectivesFor(series, rules).map(({ name }) => {
-      const objective = of.objectives.get(name);
-      if (objective === undefined) return 0;
-      return objective.kept === null ? Infinity : (objective.kept.state.position?.firstClosedAtMs ?? 0);
-    });
-    return { id, sightMs, leastMs: Math.min(sightMs, ...foldMs) };
-  });
+  const from = [...chunk].map(([id, series]) => ({ id, ...positionsOf(series, kept.get(id) ?? NOTHING_KEPT, rules) }));
   const ids = listOf(from.map(({ id }) => id));
   const since = (column: 'sightMs' | 'leastMs') => {
     const times = from.map((one) => millis(one[column])).join(', ');

@@ -1,12 +1,14 @@
+import type { Beginning } from '../estimate/beginning.js';
+import { DAY_MS } from '../estimate/beginning.js';
 import type { DetectorState } from '../estimate/detector.js';
 import { startDetector } from '../estimate/detector.js';
 import { isAhead } from '../estimate/fold-order.js';
 import type { FrozenObjective } from '../estimate/frozen-objective.js';
-import { freezeObjective } from '../estimate/frozen-objective.js';
+import { beginningFor, freezeObjective } from '../estimate/frozen-objective.js';
 import type { Objective } from '../estimate/objective.js';
 import { endSight, FULL_SIGHT } from '../estimate/sight.js';
 import type { Closed } from '../estimate/watch.js';
-import { watchedTrials, watchObjective, watchSight } from '../estimate/watch.js';
+import { watchBeginning, watchObjective, watchSight } from '../estimate/watch.js';
 import type { AlertRow, DetectorKept, SeriesKey, SightKept, StateRow } from './alert-rows.js';
 import { blindRow, dropRow, endedRow, keptAfter, numberedBy } from './alert-rows.js';
 import type { AlertRules, WatchedObjective } from './alert-rules.js';
@@ -40,7 +42,7 @@ export const NOTHING_KEPT: KeptSeries = {
 export interface SeriesInput {
   readonly series: SeriesKey;
   readonly kept: KeptSeries;
-  /** All that closed since the positions of what is kept, from the first one on while an objective is not frozen. */
+  /** All that closed since the positions of what is kept, those of beginnings included. */
   readonly conversations: readonly ReadConversation[];
   readonly nowMs: number;
 }
@@ -54,6 +56,8 @@ export interface SeriesStep {
   readonly states: readonly StateRow[];
   /** When time alone may change it, although nothing comes; null: never. */
   readonly dueMs: number | null;
+  /** An objective was frozen whose detector begins before what was given: to be stepped again from what is kept now. */
+  readonly isToReadAgain: boolean;
 }
 
 /** The objectives that are for a series. */
@@ -87,7 +91,6 @@ export async function watchSeries(
 
   const sight = await stepSight(input, ends, rules, superseded);
   alerts.push(...sight.alerts);
-  if (sight.state.kept !== kept.sight) states.push(sight.state);
   const seeing = sight.state.kept;
   // What lies ahead of now; what lies behind it was decided in this step, or waits for what has yet to come.
   const dues = conversations
@@ -98,11 +101,23 @@ export async function watchSeries(
   alerts.push(...withdrawn.alerts);
   states.push(...withdrawn.states);
 
+  const beginnings: Record<string, Beginning> = {};
+  let isToReadAgain = false;
   for (const rule of objectivesFor(series, rules)) {
-    const before = kept.objectives.get(rule.name) ?? freeze(rule, seeing, input, rules.waitMs);
-    if (before === null) {
-      if (mayFreezeSoon(rule, conversations)) dues.push(nowMs + 1);
-      continue;
+    let before = kept.objectives.get(rule.name);
+    if (before === undefined) {
+      const begun = begin(rule, seeing, input, rules.waitMs);
+      if (begun.frozen === null) {
+        beginnings[rule.name] = begun.beginning;
+        dues.push(...begun.duesMs);
+        continue;
+      }
+      before = begun.frozen;
+      if (!begun.isAllGiven) {
+        states.push(stateRow(series, rule.name, before, before.behind));
+        isToReadAgain = true;
+        continue;
+      }
     }
     const step = await stepObjective(rule.name, before, seeing, input, ends, rules, superseded);
     alerts.push(...step.alerts);
@@ -110,13 +125,26 @@ export async function watchSeries(
     if (step.waitsUntilMs !== null) dues.push(step.waitsUntilMs);
     if (step.changed || !kept.objectives.has(rule.name)) states.push(step.state);
   }
+  if (seeing !== kept.sight || !areSame(beginnings, kept.sight.beginnings ?? {})) {
+    const withBeginnings: SightKept = { ...seeing, beginnings };
+    states.push({ ...sight.state, kept: withBeginnings });
+  }
   if (isOpen) dues.push(lastCloseMs(input) + rules.supersededMs);
   const ahead = dues.filter((dueMs) => dueMs > nowMs);
-  return { alerts, states, dueMs: ahead.length === 0 ? null : ahead.reduce((a, b) => Math.min(a, b)) };
+  return { alerts, states, dueMs: ahead.length === 0 ? null : ahead.reduce((a, b) => Math.min(a, b)), isToReadAgain };
+}
+
+/** Of the same objectives, and nothing taken: `watchBeginning` then gives what it was given. */
+function areSame(a: Readonly<Record<string, Beginning>>, b: Readonly<Record<string, Beginning>>): boolean {
+  const names = Object.keys(a);
+  return names.length === Object.keys(b).length && names.every((name) => a[name] === b[name]);
 }
 
 /** Closes what is open under objectives that are no longer for the series: nothing would be folded into it any more. */
-function withdrawObjectives({ series, kept, nowMs }: SeriesInput, rules: AlertRules): Omit<SeriesStep, 'dueMs'> {
+function withdrawObjectives(
+  { series, kept, nowMs }: SeriesInput,
+  rules: AlertRules,
+): Pick<SeriesStep, 'alerts' | 'states'> {
   const alerts: AlertRow[] = [];
   const states: StateRow[] = [];
   const asked = new Set(objectivesFor(series, rules).map(({ name }) => name));
@@ -207,27 +235,44 @@ async function stepSight(
   return { alerts, state: { ...state, kept: sight, version: seen + 1 } };
 }
 
-function freeze(
+interface Begun {
+  readonly beginning: Beginning;
+  /** null: not yet. */
+  readonly frozen: KeptObjective | null;
+  /** The detector begins nowhere before what was given. */
+  readonly isAllGiven: boolean;
+  /** When time alone may freeze it. */
+  readonly duesMs: readonly number[];
+}
+
+function begin(
   rule: WatchedObjective,
   sight: SightKept,
-  { conversations, nowMs }: SeriesInput,
+  { kept, conversations, nowMs }: SeriesInput,
   waitMs: number,
-): KeptObjective | null {
-  const { trials, decidedUntilMs } = watchedTrials(sight.state, conversations, nowMs, waitMs);
-  const frozen = freezeObjective(rule, trials, decidedUntilMs);
-  if (frozen === null) return null;
+): Begun {
+  const fresh = beginningFor(rule);
+  const known = kept.sight.beginnings?.[rule.name];
+  // A baseline of another size is counted from the first trial on.
+  const before = known?.baselineTrials === fresh.baselineTrials ? known : fresh;
+  const { beginning, decidedUntilMs, waitingFor } = watchBeginning(before, sight.state, conversations, nowMs, waitMs);
+  const frozen = freezeObjective(rule, beginning, decidedUntilMs);
+  if (frozen === null) {
+    const duesMs = waitingFor === null ? [] : [waitingFor.firstClosedAtMs + waitMs];
+    if (beginning.firstMs !== null) duesMs.push(beginning.firstMs + DAY_MS);
+    return { beginning, frozen: null, isAllGiven: true, duesMs };
+  }
   const { objective, after } = frozen;
-  const kept: DetectorKept | null =
+  const detector: DetectorKept | null =
     objective === null
       ? null
       : { state: { ...startDetector(objective), position: after }, opened: 0, openedAtMs: null };
-  return { frozen, kept, behind: 0, writtenAtMs: Infinity };
-}
-
-/** Enough trials are there, or a day makes them enough: time alone may be what is missing. */
-function mayFreezeSoon({ target }: WatchedObjective, conversations: readonly Closed[]): boolean {
-  const trials = conversations.filter(({ correct }) => correct !== null).length;
-  return trials >= (target.kind === 'baseline' ? target.conversations : 1);
+  return {
+    beginning,
+    frozen: { frozen, kept: detector, behind: 0, writtenAtMs: Infinity },
+    isAllGiven: before.position === null || (after !== null && !isAhead(before.position, after)),
+    duesMs: [],
+  };
 }
 
 interface ObjectiveStep {

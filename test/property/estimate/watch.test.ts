@@ -1,10 +1,11 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { startBeginning } from '../../../src/estimate/beginning.js';
 import { startDetector } from '../../../src/estimate/detector.js';
 import { DEFAULT_OBJECTIVE } from '../../../src/estimate/objective.js';
 import { FULL_SIGHT } from '../../../src/estimate/sight.js';
 import type { Closed } from '../../../src/estimate/watch.js';
-import { watchedTrials, watchObjective, watchSight } from '../../../src/estimate/watch.js';
+import { watchBeginning, watchObjective, watchSight } from '../../../src/estimate/watch.js';
 
 const OBJECTIVE = { ...DEFAULT_OBJECTIVE, p0: 0.8, falseAlarmRun: 5, minOpenMs: 0 };
 const WAIT_MS = 60;
@@ -43,6 +44,7 @@ test('sight, alerts and what a baseline is made of do not depend on when ticks c
       const run = (times: readonly number[]) => {
         let sight = FULL_SIGHT;
         let detector = startDetector(OBJECTIVE);
+        let beginning = startBeginning(10);
         const seen: unknown[] = [];
         const alerts: unknown[] = [];
         for (const nowMs of times) {
@@ -54,9 +56,9 @@ test('sight, alerts and what a baseline is made of do not depend on when ticks c
           const fold = watchObjective(detector, sight, there, nowMs, OBJECTIVE, WAIT_MS);
           detector = fold.state;
           alerts.push(...fold.transitions);
+          ({ beginning } = watchBeginning(beginning, sight, there, nowMs, WAIT_MS));
         }
-        const { trials } = watchedTrials(sight, given, END_MS, WAIT_MS);
-        return { sight, detector, seen, alerts, trials };
+        return { sight, detector, seen, alerts, beginning };
       };
 
       const atOnce = run([END_MS]);
