@@ -377,6 +377,15 @@ const estimate = z
           'Stretches of closed conversations to estimate over: by time (`30m`, `24h`, `7d`), or the last so many that count (`last_200`).',
       })
       .default(['1h', '24h', '7d', 'last_50', 'last_200', 'last_1000']),
+    margin: z
+      .number()
+      .min(0)
+      .lt(1)
+      .meta({
+        description:
+          'Where two versions or windows are compared: the smallest difference of pass^K that matters, at least 0 and below 1.',
+      })
+      .default(0),
     tickMs: z
       .number()
       .int()

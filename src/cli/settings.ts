@@ -56,12 +56,13 @@ function datasetFaults(faults: readonly DatasetFault[]): CommandError {
 
 /** What the rollup computes. */
 export function rollupRules(config: Config): RollupRules {
-  const { k, prior, level, windows, tickMs } = config.estimate;
+  const { k, prior, level, windows, margin, tickMs } = config.estimate;
   return {
     idleMs: config.conversation.idleMs,
     tickMs,
     windows: windows.map(windowNamed),
     figures: { ks: k, prior, level },
+    margin,
   };
 }
 

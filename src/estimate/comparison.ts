@@ -20,9 +20,7 @@ export interface ComparedFigure {
   readonly upper: number;
 }
 
-export interface Comparison {
-  readonly a: ComparedFigure;
-  readonly b: ComparedFigure;
+export interface Chances {
   /** P(figure of B < figure of A - margin). */
   readonly worse: number;
   /** P(figure of B > figure of A + margin). */
@@ -31,27 +29,39 @@ export interface Comparison {
   readonly within: number;
 }
 
+export interface Comparison extends Chances {
+  readonly a: ComparedFigure;
+  readonly b: ComparedFigure;
+}
+
 type SuccessCounts = Pick<Counts, 'trials' | 'correct'>;
 
-/**
- * How B stands to A, from independent posteriors of their success rates. pass@K of p is 1 - pass^K of 1 - p, so that a drop
- * of the one is a rise of the other; both are computed by `probabilityOfDrop`, whose domain and accuracy hold here.
- */
+/** How B stands to A: the figures of both, and `chancesOf` them. */
 export function compareCounts(a: SuccessCounts, b: SuccessCounts, rules: ComparisonRules): Comparison {
+  return { a: figureOf(a, rules), b: figureOf(b, rules), ...chancesOf(a, b, rules) };
+}
+
+/**
+ * How probably B is worse, or better, than A, from independent posteriors of their success rates. pass@K of p is 1 - pass^K
+ * of 1 - p, so that a drop of the one is a rise of the other; both are computed by `probabilityOfDrop`, whose domain and
+ * accuracy hold here. Without a margin one of the two is certain, and then nothing depends on K.
+ */
+export function chancesOf(a: SuccessCounts, b: SuccessCounts, rules: Omit<ComparisonRules, 'level'>): Chances {
   const { metric, k, margin, prior } = rules;
   const [ofA, ofB] = [posterior(a, prior), posterior(b, prior)];
   const [from, to] = metric === 'pass_pow_k' ? [ofA, ofB] : [mirrored(ofB), mirrored(ofA)];
   const worse = probabilityOfDrop(from, to, k, margin);
-  const better = probabilityOfDrop(to, from, k, margin);
+  const better = margin === 0 ? 1 - worse : probabilityOfDrop(to, from, k, margin);
   const within = Math.max(0, 1 - worse - better);
-  return { a: figure(a, rules), b: figure(b, rules), worse, better, within };
+  return { worse, better, within };
 }
 
 function mirrored({ a, b }: BetaPrior): BetaPrior {
   return { a: b, b: a };
 }
 
-function figure(counts: SuccessCounts, { metric, k, prior, level }: ComparisonRules): ComparedFigure {
+/** The figure with its interval. */
+export function figureOf(counts: SuccessCounts, { metric, k, prior, level }: ComparisonRules): ComparedFigure {
   const p = posterior(counts, prior);
   const interval = credibleInterval(p, level);
   const { trials, correct } = counts;

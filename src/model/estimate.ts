@@ -180,3 +180,37 @@ export interface EstimateRow {
   readonly prior_b: number;
   readonly level: number;
 }
+
+/** A row of `comparisons`, under the names of its columns: pass^K of one side, and of the side before it. */
+export interface ComparisonRow {
+  /** `version`: the newest version and the one before it; `window`: a window and the stretch before it, as long. */
+  readonly kind: 'version' | 'window';
+  readonly assistant_id: string;
+  readonly agent_version: string | null;
+  readonly environment: string | null;
+  readonly policy: string;
+  readonly window: string;
+  readonly k: number;
+  /** The tick, in milliseconds since the Unix epoch. */
+  readonly at: number;
+  readonly n: number;
+  readonly c: number;
+  readonly mean: number;
+  readonly lower: number;
+  readonly upper: number;
+  readonly before_version: string | null;
+  readonly before_n: number;
+  readonly before_c: number;
+  readonly before_mean: number;
+  readonly before_lower: number;
+  readonly before_upper: number;
+  /** mean - before_mean. */
+  readonly difference: number;
+  readonly margin: number;
+  /** 0..1; null while a side has no trial. */
+  readonly worse: number | null;
+  readonly better: number | null;
+  readonly prior_a: number;
+  readonly prior_b: number;
+  readonly level: number;
+}

@@ -3,7 +3,8 @@ import { knownEstimates } from '../estimate/known-estimates.js';
 import type { EstimateRow, Window, WindowCounts } from '../model/estimate.js';
 import type { WindowQuery } from '../store/rollup-counts.js';
 import type { RollupStore } from '../store/rollup-store.js';
-import type { WindowChange } from '../store/rollup-windows.js';
+import { changedComparisons, needsOf, newestPairs, rowsOfComparison, withTwice } from './comparisons.js';
+import type { CountsAt, Need } from './comparisons.js';
 import type { RollupRules } from './rules.js';
 
 /** Ticks after `fromMs` and not after `toMs`, both ticks themselves. */
@@ -26,7 +27,8 @@ const NOTHING: WindowCounts = {
 const ROWS_AT_ONCE = 10_000;
 
 /**
- * Writes the estimates of every window that changed within the range, at the ticks at which it did; gives how many rows.
+ * Writes the estimates of every window that changed within the range, at the ticks at which it did, and the comparisons
+ * that changed, as of the last of these ticks; gives how many estimates.
  *
  * `countedMicros`: rows of conversations of a later version than this revise what was counted up to `fromMs`; they change
  * the windows at the first tick. null: a range that is counted again, as conversations are judged now.
@@ -35,16 +37,19 @@ export async function estimateTicks(
   store: RollupStore,
   { fromMs, toMs }: TickRange,
   countedMicros: number | null,
-  { tickMs, windows, figures }: RollupRules,
+  { tickMs, windows, figures, margin }: RollupRules,
 ): Promise<number> {
   const readAtMicros = await store.clockMicros();
-  const changes = await store.changedWindows({ fromMs, toMs, tickMs, windows, countedMicros });
-  const counted = new Map<string, WindowCounts>();
-  for (const query of queriesOf(changes, windows)) {
-    for (const { seriesId, atMs, windows: counts } of await store.countWindows(query)) {
-      query.windows.forEach((window, at) => counted.set(keyOf(seriesId, atMs, window), counts[at] ?? NOTHING));
-    }
-  }
+  const all = withTwice(windows);
+  const changes = await store.changedWindows({ fromMs, toMs, tickMs, windows: all, countedMicros });
+  if (changes.length === 0) return 0;
+  const starts = await store.seriesStarts([...new Set(changes.map(({ series }) => series.assistantId))]);
+  const comparisons = changedComparisons(changes, newestPairs(changes, starts, toMs), windows.length);
+  const ofEstimates = changes.map((change) => ({
+    ...change,
+    windows: change.windows.filter((i) => i < windows.length),
+  }));
+  const countsAt = await count(store, [...ofEstimates, ...comparisons.flatMap(needsOf)], all);
 
   const estimateOf = knownEstimates();
   let written = 0;
@@ -59,11 +64,11 @@ export async function estimateTicks(
     storing.catch(() => undefined);
     rows = [];
   };
-  for (const { series, seriesId, atMs, windows: changed, perTask } of changes) {
+  for (const { series, seriesId, atMs, windows: changed, perTask } of ofEstimates) {
     for (const index of changed) {
       const window = windows[index];
       if (window === undefined) continue;
-      const counts = counted.get(keyOf(seriesId, atMs, window)) ?? NOTHING;
+      const counts = countsAt(seriesId, atMs, index);
       // Rows that were there and have nothing to say any more are written over.
       const options = { estimateOf, perTask: counts.tasks.size > 0 || perTask.includes(index) };
       const more = estimateRows(series, window.name, counts, atMs, figures, options);
@@ -73,28 +78,37 @@ export async function estimateTicks(
   }
   if (rows.length > 0) await storeRows();
   await storing;
+  const compared = comparisons.flatMap((one) => rowsOfComparison(one, windows, countsAt, { ...figures, margin }));
+  await store.writeComparisons(compared, readAtMicros);
   return written;
 }
 
-function keyOf(seriesId: string, atMs: number, { name }: Window): string {
-  return `${seriesId} ${atMs} ${name}`;
+async function count(store: RollupStore, needs: readonly Need[], windows: readonly Window[]): Promise<CountsAt> {
+  const keyOf = (seriesId: string, atMs: number, window: Window | undefined) => `${seriesId} ${atMs} ${window?.name}`;
+  const counted = new Map<string, WindowCounts>();
+  for (const query of queriesOf(needs, windows)) {
+    for (const { seriesId, atMs, windows: counts } of await store.countWindows(query)) {
+      query.windows.forEach((window, at) => counted.set(keyOf(seriesId, atMs, window), counts[at] ?? NOTHING));
+    }
+  }
+  return (seriesId, atMs, index) => counted.get(keyOf(seriesId, atMs, windows[index])) ?? NOTHING;
 }
 
 /**
- * What has to be counted. Most series of a tick only lost a conversation from one window by time: they are read as far
+ * Which queries count that. Most series of a tick only lost a conversation from one window by time: they are read as far
  * back as that goes, and not together with those that have to be read as far back as all windows.
  */
-function queriesOf(changes: readonly WindowChange[], windows: readonly Window[]): readonly WindowQuery[] {
+function queriesOf(needs: readonly Need[], windows: readonly Window[]): readonly WindowQuery[] {
   const spans = windows.map((window) => (window.kind === 'time' ? window.spanMs : 0));
   // A window by count may reach further than any by time.
   const all = { spanMs: Math.max(...spans), isByCount: true };
   const bySeries = new Map<string, { spanMs: number; isByCount: boolean; readonly ticksMs: Set<number> }>();
-  for (const { seriesId, atMs, windows: changed } of changes) {
+  for (const { seriesId, atMs, windows: needed } of needs) {
     const known = bySeries.get(seriesId) ?? { spanMs: 0, isByCount: false, ticksMs: new Set() };
     bySeries.set(seriesId, known);
     known.ticksMs.add(atMs);
-    if (changed.some((index) => windows[index]?.kind === 'count')) Object.assign(known, all);
-    else known.spanMs = Math.max(known.spanMs, ...changed.map((index) => spans[index] ?? 0));
+    if (needed.some((index) => windows[index]?.kind === 'count')) Object.assign(known, all);
+    else known.spanMs = Math.max(known.spanMs, ...needed.map((index) => spans[index] ?? 0));
   }
   const bySpan = new Map<number, { isByCount: boolean; readonly seriesIds: string[]; readonly ticksMs: Set<number> }>();
   for (const [seriesId, { spanMs, isByCount, ticksMs }] of bySeries) {

@@ -10,6 +10,8 @@ export interface RollupRules {
   /** At least one; their names differ. */
   readonly windows: readonly Window[];
   readonly figures: Omit<EstimateRules, 'mode'>;
+  /** The smallest difference of pass^K that matters between two sides, 0 <= margin < 1. */
+  readonly margin: number;
 }
 
 /**

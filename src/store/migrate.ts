@@ -123,6 +123,7 @@ const AGEING: readonly (readonly [table: string, column: string])[] = [
   ['conversation_index', 'started_at'],
   ['trials', 'first_closed_at'],
   ['estimates', 'at'],
+  ['comparisons', 'at'],
   ['rollup_ticks', 'at'],
 ];
 

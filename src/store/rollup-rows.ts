@@ -1,4 +1,4 @@
-import type { ConversationVerdict, EstimateRow, Series, Trial } from '../model/estimate.js';
+import type { ComparisonRow, ConversationVerdict, EstimateRow, Series, Trial } from '../model/estimate.js';
 import type { VerdictLabel } from '../model/score.js';
 import { earliestStands } from './clock.js';
 
@@ -27,6 +27,16 @@ export interface ConversationRow {
 /** A trial with the series that it counts for. */
 export interface TrialRow extends Trial {
   readonly series: Series;
+}
+
+/** When a series began. */
+export interface SeriesStart {
+  /** As the tables hash it: a whole number of 64 bits. */
+  readonly seriesId: string;
+  /** Without a task. */
+  readonly series: Series;
+  /** The earliest close of a conversation that counts, in milliseconds since the Unix epoch. */
+  readonly firstClosedAtMs: number;
 }
 
 /** How far a rollup has come. */
@@ -195,6 +205,46 @@ export function estimateLines(rows: readonly EstimateRow[], readAtMicros: number
       ms: row.at,
       text: line([...ESTIMATE_COLUMNS.map((column) => row[column]), readAtMicros]),
     })),
+  };
+}
+
+const COMPARISON_COLUMNS = [
+  'kind',
+  'assistant_id',
+  'agent_version',
+  'environment',
+  'policy',
+  'window',
+  'k',
+  'at',
+  'n',
+  'c',
+  'mean',
+  'lower',
+  'upper',
+  'before_version',
+  'before_n',
+  'before_c',
+  'before_mean',
+  'before_lower',
+  'before_upper',
+  'difference',
+  'margin',
+  'worse',
+  'better',
+  'prior_a',
+  'prior_b',
+  'level',
+] as const satisfies readonly (keyof ComparisonRow)[];
+
+/** `readAtMicros`: when the conversations were read; of one tick the latest row stands, and of all that of the last tick. */
+export function comparisonLines(rows: readonly ComparisonRow[], readAtMicros: number): Lines {
+  return {
+    columns: [...COMPARISON_COLUMNS, 'version'],
+    lines: rows.map((row) => {
+      const version = String((BigInt(row.at) << 64n) + BigInt(readAtMicros));
+      return { ms: row.at, text: line([...COMPARISON_COLUMNS.map((column) => row[column]), version]) };
+    }),
   };
 }
 

@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto';
 
-import type { EstimateRow, JudgedTurn, Series } from '../model/estimate.js';
+import type { ComparisonRow, EstimateRow, JudgedTurn, Series } from '../model/estimate.js';
 import type { Verdict } from '../model/score.js';
 import { clockMicros } from './clock.js';
 import type { Engine } from './engine.js';
-import type { ConversationRow, Lines, TickRow, TrialRow, WrittenRows } from './rollup-rows.js';
+import type { ConversationRow, Lines, SeriesStart, TickRow, TrialRow, WrittenRows } from './rollup-rows.js';
 import {
   CONVERSATION_SELECT,
+  comparisonLines,
   conversationFromRow,
   conversationLines,
   estimateLines,
@@ -67,16 +68,19 @@ export interface RollupStore {
   turns(keys: readonly TurnKey[]): Promise<readonly JudgedTurn[]>;
   /** When the first conversation closes; null without any. */
   earliestCloseMs(): Promise<number | null>;
+  /** When each series of these agents began. */
+  seriesStarts(assistantIds: readonly string[]): Promise<readonly SeriesStart[]>;
   changedWindows(query: ChangedWindows): Promise<readonly WindowChange[]>;
   countWindows(query: WindowQuery): Promise<readonly WindowCountsRow[]>;
 
   writeConversations(rows: readonly ConversationRow[]): Promise<void>;
   writeTrials(rows: readonly TrialRow[], readAtMicros: number): Promise<void>;
   writeEstimates(rows: readonly EstimateRow[], readAtMicros: number): Promise<void>;
+  writeComparisons(rows: readonly ComparisonRow[], readAtMicros: number): Promise<void>;
   writeTick(tick: TickRow, written: WrittenRows): Promise<void>;
 }
 
-type RollupTable = 'conversations' | 'trials' | 'estimates' | 'rollup_ticks';
+type RollupTable = 'conversations' | 'trials' | 'estimates' | 'comparisons' | 'rollup_ticks';
 
 export interface RollupStoreDeps {
   readonly nowMs: () => number;
@@ -258,12 +262,29 @@ export function createRollupStore(
       );
       return row === undefined || Number(row['rows']) === 0 ? null : Number(row['ms']);
     },
+    async seriesStarts(assistantIds) {
+      const found: SeriesStart[] = [];
+      for (const names of batchesOf(assistantIds, (id) => id)) {
+        const some = await rows(
+          `SELECT toString(series) AS series_id, assistant_id, agent_version, environment, policy,
+            toUnixTimestamp64Milli(first_closed_at) AS closed_ms
+          FROM {db}.series_starts FINAL WHERE assistant_id IN {names:Array(String)}`,
+          { names },
+        );
+        for (const row of some) {
+          const [seriesId, firstClosedAtMs] = [String(row['series_id']), Number(row['closed_ms'])];
+          found.push({ seriesId, series: seriesFromRow(row), firstClosedAtMs });
+        }
+      }
+      return found;
+    },
     changedWindows: (query) => changedWindows(rows, query),
     countWindows: (query) => countsOfWindows(rows, query),
 
     writeConversations: (of) => write('conversations', conversationLines(of)),
     writeTrials: (of, readAtMicros) => write('trials', trialLines(of, readAtMicros)),
     writeEstimates: (of, readAtMicros) => write('estimates', estimateLines(of, readAtMicros)),
+    writeComparisons: (of, readAtMicros) => write('comparisons', comparisonLines(of, readAtMicros)),
     writeTick: (tick, written) => write('rollup_ticks', tickLines(tick, written)),
   };
 }

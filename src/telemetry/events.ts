@@ -32,6 +32,7 @@ export type StoreTable =
   | 'conversations'
   | 'trials'
   | 'estimates'
+  | 'comparisons'
   | 'rollup_ticks'
   | 'alerts'
   | 'detector_state'

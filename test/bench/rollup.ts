@@ -30,6 +30,7 @@ const RULES: RollupRules = {
   tickMs: MINUTE,
   windows: ['1h', '24h', '7d', 'last_50', 'last_200', 'last_1000'].map(windowNamed),
   figures: { ks: [1, 3, 5, 10], prior: { a: 1, b: 1 }, level: 0.95 },
+  margin: 0,
 };
 
 /** In each series. */

@@ -1,9 +1,10 @@
 import { conversationOf } from '../../src/estimate/conversations.js';
 import type { JudgedTurn } from '../../src/model/estimate.js';
+import { comparisonRows } from '../../src/estimate/comparison-rows.js';
 import { estimateRows } from '../../src/estimate/estimate-rows.js';
 import { windowNamed } from '../../src/estimate/windows.js';
 import { countWindows } from './count-windows.js';
-import type { Conversation, EstimateRow } from '../../src/model/estimate.js';
+import type { ComparisonRow, Conversation, EstimateRow, Window, WindowCounts } from '../../src/model/estimate.js';
 import type { Graded } from '../../src/model/graded.js';
 import { goesBeyondRules } from '../../src/model/score.js';
 import type { RollupRules } from '../../src/rollup/rules.js';
@@ -20,6 +21,7 @@ export const RULES: RollupRules = {
   tickMs: MINUTE,
   windows: ['10m', '1h', 'last_5', 'last_20'].map(windowNamed),
   figures: { ks: [1, 3], prior: { a: 1, b: 1 }, level: 0.95 },
+  margin: 0,
 };
 
 export function rollupOf(store: TestStore): RollupStore {
@@ -64,7 +66,8 @@ export function spoken(
 
 /**
  * Conversations of two agents over an hour, of one to three turns less than the idle time apart: most correct, some
- * incorrect, and some of each kind that is no trial. In order of end.
+ * incorrect, and some of each kind that is no trial; those of the second half hour are of a second version. In order of
+ * end.
  */
 export function traffic(seed: number, conversations: number): readonly Graded[] {
   const random = seededRandom(seed);
@@ -74,6 +77,7 @@ export function traffic(seed: number, conversations: number): readonly Graded[] 
     let startMs = NINE + below(60 * MINUTE);
     const agent = below(2);
     const task = [null, 'refund', 'order'][below(3)] ?? null;
+    const agentVersion = startMs < NINE + 30 * MINUTE ? '1' : '2';
     return Array.from({ length: 1 + below(3) }, () => {
       trace += 1;
       const seconds = below(40);
@@ -84,7 +88,7 @@ export function traffic(seed: number, conversations: number): readonly Graded[] 
         seconds,
         task,
         assistantId: `bot-${agent}`,
-        agentVersion: '1',
+        agentVersion,
       };
       startMs += seconds * 1_000 + 1 + below(8 * MINUTE);
       return spoken(of, VERDICTS[below(VERDICTS.length)]);
@@ -164,12 +168,86 @@ export async function storedEstimates(store: TestStore): Promise<readonly Estima
 
 function byKey(a: EstimateRow, b: EstimateRow): number {
   const key = (row: EstimateRow) =>
-    JSON.stringify([row.assistant_id, row.policy, row.window, row.at, row.scope, row.mode, row.metric, row.k]);
+    JSON.stringify([row.assistant_id, row.agent_version, row.policy, row.window, row.at, row.scope, row.mode, row.metric, row.k]);
+  return key(a) < key(b) ? -1 : 1;
+}
+
+/**
+ * The comparisons that have to be there at the tick `toMs`, counted one by one in memory: of each window of each version
+ * with the stretch before it, and of the two newest versions of each agent; as of the last tick at which a side changed.
+ */
+export function expectedComparisons(rows: readonly Graded[], toMs: number, rules = RULES): readonly ComparisonRow[] {
+  const { ks, prior, level } = rules.figures;
+  const figures = { ks, prior, level, margin: rules.margin };
+  const versions = new Map<string, Conversation[]>();
+  for (const conversation of conversationsOf(rows, toMs, rules)) {
+    const { assistantId, agentVersion } = conversation.series;
+    const key = JSON.stringify([assistantId, agentVersion]);
+    versions.set(key, [...(versions.get(key) ?? []), conversation]);
+  }
+  const agents = new Map<string, Conversation[][]>();
+  for (const members of versions.values()) {
+    const { assistantId } = (members[0] as Conversation).series;
+    agents.set(assistantId, [...(agents.get(assistantId) ?? []), members]);
+  }
+  const began = (members: readonly Conversation[]) =>
+    Math.min(...members.filter(({ verdict }) => verdict.counts).map(({ firstClosedAtMs }) => firstClosedAtMs));
+  const lastChange = (members: readonly Conversation[], window: Window): number => {
+    const times = members.flatMap(({ firstClosedAtMs: ms }) =>
+      window.kind === 'time' ? [ms, ms + window.spanMs] : [ms],
+    );
+    const ticks = times.map((ms) => Math.ceil(ms / rules.tickMs) * rules.tickMs);
+    return Math.max(0, ...ticks.filter((ms) => ms <= toMs));
+  };
+  const of = (members: readonly Conversation[]) => ({ ...(members[0] as Conversation).series, task: null });
+  const expected: ComparisonRow[] = [];
+  for (const window of rules.windows) {
+    const whole: Window =
+      window.kind === 'time' ? { ...window, spanMs: 2 * window.spanMs } : { ...window, trials: 2 * window.trials };
+    for (const members of versions.values()) {
+      const atMs = Math.max(lastChange(members, window), lastChange(members, whole));
+      const [counts, all] = countWindows(members, [window, whole], atMs) as [WindowCounts, WindowCounts];
+      const before = { trials: all.trials - counts.trials, correct: all.correct - counts.correct };
+      const sides = { before: { series: of(members), counts: before }, now: { series: of(members), counts } };
+      expected.push(...comparisonRows('window', sides, window.name, atMs, figures));
+    }
+    for (const series of agents.values()) {
+      const [now, before] = [...series].sort((a, b) => began(b) - began(a));
+      if (now === undefined || before === undefined) continue;
+      const atMs = Math.max(lastChange(now, window), lastChange(before, window));
+      const side = (members: readonly Conversation[]) => ({
+        series: of(members),
+        counts: countWindows(members, [window], atMs)[0] as WindowCounts,
+      });
+      const sides = { before: side(before), now: side(now) };
+      expected.push(...comparisonRows('version', sides, window.name, atMs, figures));
+    }
+  }
+  return expected.sort(byComparison);
+}
+
+/** What is in `comparisons`, under the names of the columns. */
+export async function storedComparisons(store: TestStore): Promise<readonly ComparisonRow[]> {
+  const rows = await store.rows(
+    'SELECT * EXCEPT (at, series, subject, version, written_at), toUnixTimestamp64Milli(at) AS at FROM {db}.comparisons FINAL',
+  );
+  const numbers = ['k', 'at', 'n', 'c', 'before_n', 'before_c'] as const;
+  return rows
+    .map(
+      (row) =>
+        ({ ...row, ...Object.fromEntries(numbers.map((name) => [name, Number(row[name])])) }) as unknown as ComparisonRow,
+    )
+    .sort(byComparison);
+}
+
+function byComparison(a: ComparisonRow, b: ComparisonRow): number {
+  const key = (row: ComparisonRow) =>
+    JSON.stringify([row.kind, row.assistant_id, row.agent_version, row.policy, row.window, row.k]);
   return key(a) < key(b) ? -1 : 1;
 }
 
 /** One text a row: comparing thousands of objects takes long, and says little when they differ. */
-export function asLines(rows: readonly EstimateRow[]): readonly string[] {
+export function asLines(rows: readonly (EstimateRow | ComparisonRow)[]): readonly string[] {
   return rows.map((row) => JSON.stringify(row, Object.keys(row).sort()));
 }
 

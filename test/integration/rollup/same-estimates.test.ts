@@ -7,11 +7,13 @@ import { seededRandom } from '../../support/random.js';
 import {
   asLines,
   conversationsOf,
+  expectedComparisons,
   expectedEstimates,
   MINUTE,
   NINE,
   rollupOf,
   RULES,
+  storedComparisons,
   storedEstimates,
   storedTrials,
   streamTime,
@@ -44,7 +46,10 @@ async function expectAll(store: TestStore): Promise<void> {
   const byId = (a: { id: string }, b: { id: string }) => (a.id < b.id ? -1 : 1);
   const expected = expectedEstimates(TRAFFIC, END);
 
+  const compared = expectedComparisons(TRAFFIC, END);
+
   expect(asLines(await storedEstimates(store))).toEqual(asLines(expected));
+  expect(asLines(await storedComparisons(store))).toEqual(asLines(compared));
   expect(await storedTrials(store)).toEqual(
     trials
       .map(({ conversationId: id, correct, firstClosedAtMs }) => ({ id, correct, ms: firstClosedAtMs - NINE }))
@@ -52,6 +57,9 @@ async function expectAll(store: TestStore): Promise<void> {
   );
   expect(expected.length).toBeGreaterThan(2_000);
   expect(trials.length).toBeGreaterThan(10);
+  for (const kind of ['version', 'window']) {
+    expect(compared.filter((row) => row.kind === kind && row.worse !== null).length).toBeGreaterThan(4);
+  }
 }
 
 test('writes what counting one by one gives, however many ticks are made up for at once', async () => {
@@ -87,6 +95,7 @@ function mortal(store: RollupStore, dies: () => 'before' | 'after' | null): Roll
     writeConversations: guarded(store.writeConversations.bind(store)),
     writeTrials: guarded(store.writeTrials.bind(store)),
     writeEstimates: guarded(store.writeEstimates.bind(store)),
+    writeComparisons: guarded(store.writeComparisons.bind(store)),
     writeTick: guarded(store.writeTick.bind(store)),
   };
 }
@@ -112,11 +121,12 @@ test('killed at random between its writes, it writes the same', async () => {
   expect(killed).toBeGreaterThan(5);
 });
 
-test('a range that is counted again from empty estimates gives the same', async () => {
+test('a range that is counted again from empty estimates and comparisons gives the same', async () => {
   const store = await freshStore();
   const rollup = rollupOf(store);
   await live(store, 4, () => runTick(rollup, RULES));
   await store.command('TRUNCATE TABLE {db}.estimates');
+  await store.command('TRUNCATE TABLE {db}.comparisons');
 
   const progress: number[] = [];
   await replayTicks(rollup, { fromMs: null, toMs: NINE + 70 * MINUTE }, RULES, (ratio) => progress.push(ratio));
@@ -124,6 +134,16 @@ test('a range that is counted again from empty estimates gives the same', async 
 
   await expectAll(store);
   expect(progress.filter((ratio) => ratio === 1)).toHaveLength(2);
+});
+
+test('a time that is counted again leaves what was compared later', async () => {
+  const store = await freshStore();
+  const rollup = rollupOf(store);
+  await live(store, 5, () => runTick(rollup, RULES));
+
+  await replayTicks(rollup, { fromMs: null, toMs: NINE + 70 * MINUTE }, RULES);
+
+  await expectAll(store);
 });
 
 test('a first run on a store that is full already makes up for the ticks before it', async () => {
