@@ -131,6 +131,29 @@ WHERE ${chosen}
 GROUP BY series, policy, at, agent, version, environment, K, assessment, n, \`right\`, unscored, left_out
 ORDER BY agent, version, environment, policy`,
 
+  compared: `
+SELECT
+    assistant_id AS agent,
+    ${environment} AS environment,
+    if(kind = 'version', concat('version ', ${version}), concat('version ', ${version}, ', ', window)) AS this,
+    if(kind = 'version', concat('version ', ifNull(before_version, ${NONE})), concat('the ', window, ' before')) AS \`compared with\`,
+    k AS K,
+    worse AS \`P(worse)\`,
+    better AS \`P(better)\`,
+    mean AS \`pass^K\`,
+    before_mean AS \`pass^K before\`,
+    difference,
+    margin,
+    n,
+    before_n AS \`n before\`,
+    at AS \`stands since\`
+FROM comparisons FINAL
+WHERE k = toUInt32OrZero(\${k:singlequote})
+    AND window = \${window:singlequote}
+    AND ${ofSeries}
+    AND worse IS NOT NULL
+ORDER BY agent, environment, policy, kind, this`,
+
   assessment: steps('pass_pow_k', { assessment: 'assessment' }),
 
   failed: `
@@ -502,12 +525,24 @@ const panels = [
       'neither ground truth nor a judge decided anything.',
     overrides: [override('assessment', coloured(assessmentMappings)), overrideMatching('/^pass/', SHARE)],
   }),
-  figureOfAll('pass_pow_k', [0, 15, 12, 9]),
-  figureOfAll('pass_at_k', [12, 15, 12, 9]),
-  row('$series', 24, { repeat: 'series' }),
-  figureWithBand('pass_pow_k', [0, 25, 12, 9]),
-  figureWithBand('pass_at_k', [12, 25, 12, 9]),
-  lines('Conversations in the window', [0, 34, 12, 7], {
+  table('Newest version against the one before, and $window against the $window before: pass^$k', [0, 15, 24, 7], {
+    sql: SQL.compared,
+    description:
+      'How probable it is that pass^K is lower, or higher, by more than the margin (estimate.margin). A version that no ' +
+      'longer runs leaves windows by time: choose one by count, such as last_200. Look once: whoever looks until the figure ' +
+      'is bad will find it bad. What may be watched is the alert.',
+    overrides: [
+      overrideMatching('/^(P|pass)/', SHARE),
+      override('difference', { unit: 'percentunit', decimals: 1 }),
+      override('margin', SHARE),
+    ],
+  }),
+  figureOfAll('pass_pow_k', [0, 22, 12, 9]),
+  figureOfAll('pass_at_k', [12, 22, 12, 9]),
+  row('$series', 31, { repeat: 'series' }),
+  figureWithBand('pass_pow_k', [0, 32, 12, 9]),
+  figureWithBand('pass_at_k', [12, 32, 12, 9]),
+  lines('Conversations in the window', [0, 41, 12, 7], {
     sql: steps('pass_pow_k', {
       n: 'n',
       right: 'c',
@@ -518,7 +553,7 @@ const panels = [
     description: `What the figures are made from: n count, of which some were right; the others make no figure. ${WHAT_A_STEP_IS}`,
     defaults: { unit: 'short', min: 0, decimals: 0, custom: STEP },
   }),
-  withQuery('state-timeline', 'Assessment', [12, 34, 12, 7], {
+  withQuery('state-timeline', 'Assessment', [12, 41, 12, 7], {
     kind: 'table',
     sql: SQL.assessment,
     description:
@@ -526,8 +561,8 @@ const panels = [
     defaults: { mappings: assessmentMappings, custom: { fillOpacity: 70, lineWidth: 0 } },
     options: { mergeValues: true, showValue: 'auto', rowHeight: 0.8, ...LEGEND },
   }),
-  row('Why', 41),
-  table('Failed conversations', [0, 42, 24, 10], {
+  row('Why', 48),
+  table('Failed conversations', [0, 49, 24, 10], {
     sql: SQL.failed,
     description:
       'Closed in the time range, latest first, 200 at most; a line for each turn that failed. A click on a trace id shows its scores and calls below.',
@@ -538,11 +573,11 @@ const panels = [
       override('why', { 'custom.width': 420 }),
     ],
   }),
-  table('Scores of trace $trace', [0, 52, 12, 9], {
+  table('Scores of trace $trace', [0, 59, 12, 9], {
     sql: SQL.traceScores,
     description: 'Every criterion of every turn of the trace.',
   }),
-  table('Tool calls of trace $trace', [12, 52, 12, 9], {
+  table('Tool calls of trace $trace', [12, 59, 12, 9], {
     sql: SQL.traceCalls,
     description: 'In order; without arguments and results, which may be private: see tool_calls_current.',
   }),

@@ -1,7 +1,9 @@
+import { comparisonRows } from '../../src/estimate/comparison-rows.js';
 import { estimateRows } from '../../src/estimate/estimate-rows.js';
 import type { Series } from '../../src/model/estimate.js';
 import type { Score } from '../../src/model/score.js';
 import { openEngine } from '../../src/store/engine.js';
+import { comparisonLines } from '../../src/store/rollup-rows.js';
 import { call } from './score-builders.js';
 import {
   ENGINE_DEPS,
@@ -61,6 +63,20 @@ function estimates(series: Series, at: string, trials: number, correct: number, 
   };
   const rules = { ks: [1, 3], prior: { a: 1, b: 1 }, level: 0.95 };
   return estimateRows(series, '24h', counts, time(at), rules).map((row) => ({ ...row, version }));
+}
+
+/** Of the order desk over `24h`, with 10 trials of which so many were right, against 10 of 10 before. */
+function comparisons(kind: 'version' | 'window', before: string, at: string, correct: number, read: number) {
+  const side = (agentVersion: string, right: number) => {
+    return { series: { ...ORDER_DESK, agentVersion }, counts: { trials: 10, correct: right } };
+  };
+  const sides = { before: side(before, 10), now: side('2.0.1', correct) };
+  const rules = { ks: [1, 3], prior: { a: 1, b: 1 }, margin: 0, level: 0.95 };
+  const { columns, lines } = comparisonLines(comparisonRows(kind, sides, '24h', time(at), rules), read);
+  return lines.map(({ text }) => {
+    const values = JSON.parse(text) as unknown[];
+    return Object.fromEntries(columns.map((column, i) => [column, values[i]]));
+  });
 }
 
 const FAILED: Score = {
@@ -169,6 +185,10 @@ export async function storeForBoards(atEnd: AtEnd): Promise<TestStore> {
       await insert('estimates', estimates(series, '11:00:00', 10, 8, 4));
       await insert('estimates', estimates(series, '11:00:00', 10, 7, 5));
     }
+    await insert('comparisons', comparisons('version', '1.9', '11:00:00', 9, 2));
+    await insert('comparisons', comparisons('version', '1.9', '11:00:00', 7, 3));
+    await insert('comparisons', comparisons('version', '1.8', '10:00:00', 2, 4));
+    await insert('comparisons', comparisons('window', '2.0.1', '11:00:00', 7, 1));
     await insert('conversations', [conversation(ORDER_DESK, 'conversation-1', '10:16:10', 2)]);
     await insert('conversations', [conversation(ORDER_DESK, 'conversation-1', '10:16:10', 1, { verdict: 'correct' })]);
     // Resumed and put right, gone, open still, and out of the range.

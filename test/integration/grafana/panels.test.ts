@@ -146,6 +146,20 @@ describe('on a store with revisions that are not merged', () => {
     });
   });
 
+  test('the panel of comparisons shows the newest version and the window against what was before, as it stands', async () => {
+    const frame = await show(store, panelQuery(/Newest version/), chosen);
+
+    expect(column(frame, 'this')).toEqual(['version 2.0.1', 'version 2.0.1, 24h']);
+    expect(column(frame, 'compared with')).toEqual(['version 1.9', 'the 24h before']);
+    // 7 and 10 of 10 under Beta(1, 1), K = 3: 8*9*10 and 11*12*13, over 12*13*14.
+    expect(column(frame, 'pass^K')[0]).toBeCloseTo(720 / 2184, 12);
+    expect(column(frame, 'pass^K before')[0]).toBeCloseTo(1716 / 2184, 12);
+    expect(column(frame, 'difference')[0]).toBeCloseTo(-996 / 2184, 12);
+    // x ~ Beta(11, 1), y ~ Beta(8, 4): P(y < x) = sum_{j=8..11} C(11, j) B(11 + j, 12 - j) / B(11, 1) = 127/133.
+    expect(column(frame, 'P(worse)')[0]).toBeCloseTo(127 / 133, 9);
+    expect(column(frame, 'stands since')[0]).toBe('2026-11-30 11:00:00.000');
+  });
+
   describe('the panels of what went wrong', () => {
     test('show the closed conversations that failed, with why and the trace id as it is stored', async () => {
       const frame = await show(store, panelQuery(/Failed conversations/), chosen);
