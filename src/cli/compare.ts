@@ -1,8 +1,9 @@
 import type { Command } from 'commander';
 import { InvalidArgumentError, Option } from 'commander';
 import { MAX_K } from '../config.js';
-import { compareCounts, type ComparedFigure, type Comparison } from '../estimate/comparison.js';
-import type { Estimate } from '../model/estimate.js';
+import { compareCounts, type ComparedFigure, type Comparison, type ComparisonRules } from '../estimate/comparison.js';
+import { windowNamed } from '../estimate/windows.js';
+import type { Estimate, Window } from '../model/estimate.js';
 import { askingStore, rowsOf, sqlText, type Ask } from './ask-store.js';
 import { withCommonOptions, type RegisterCommand } from './command.js';
 import { CommandError, ExitStatus } from './exit-status.js';
@@ -14,21 +15,24 @@ import { plainTable } from './verdict-table.js';
 const FORMATS = ['table', 'json'] as const;
 const KEYS = ['assistant', 'version', 'environment', 'policy', 'window', 'from', 'to'] as const;
 type Key = (typeof KEYS)[number];
-type Filter = Readonly<Partial<Record<Key, string>>>;
+/** null: not recorded. */
+type Filter = Readonly<Partial<Record<Key, string | null>>>;
 
-interface CompareOptions extends CommonOptions, Omit<Filter, 'version'> {
+interface CompareOptions extends CommonOptions, Partial<Record<Exclude<Key, 'version'>, string>> {
   readonly a: Filter;
   readonly b: Filter;
   readonly metric: Estimate['metric'];
   readonly k: number;
-  readonly margin: number;
+  readonly margin?: number;
   readonly format: (typeof FORMATS)[number];
 }
 
 const COMPARE_HELP = `
-A side is named by key=value, several with commas between: version, environment, assistant, policy, window, from, to.
+A side is named by key=value, several with commas between, or --a and --b given several times: version, environment,
+assistant, policy, window, from, to. A value with a comma stands in double quotes, of which one inside is written twice:
+--a 'version="1,2"'. version= (nothing behind it) is an agent without a version, version="" one whose version is empty.
 An option of the same name is for both sides. A window is a time such as 30m, 24h or 7d, up to the last tick or --to, or
-the last so many conversations that count, such as last_200. No conversation may be on both sides. version= (nothing behind it) is an agent without a version.
+the last so many conversations that count, such as last_200. No conversation may be on both sides.
 
 Examples:
   tracegrade compare --a version=1 --b version=2 --assistant order-desk --k 3 --margin 0.02
@@ -47,7 +51,7 @@ export const compareCommand: RegisterCommand = (program, io, done) => {
     .requiredOption('--b <side>', 'what is compared, version=2 for example (needed)', sideOf)
     .addOption(new Option('--metric <metric>', 'figure').choices(['pass_pow_k', 'pass_at_k']).default('pass_pow_k'))
     .option('--k <k>', 'K of the figure', wholeNumber, 3)
-    .option('--margin <d>', 'the smallest difference that matters, 0 <= d < 1', margin, 0)
+    .option('--margin <d>', 'the smallest difference that matters, 0 <= d < 1 (default: estimate.margin)', margin)
     .option('--assistant <name>', 'agent of both sides')
     .option('--environment <name>', 'environment of both sides')
     .option('--policy <policy>', 'scoring policy of both sides (default: that of the latest conversation of B)')
@@ -63,11 +67,11 @@ export const compareCommand: RegisterCommand = (program, io, done) => {
 async function runCompare(options: CompareOptions, io: Io): Promise<ExitStatus> {
   const config = await loadConfig(options, io);
   const { prior, level } = config.estimate;
-  const { metric, k, format } = options;
+  const { metric, k, format, margin: d = config.estimate.margin } = options;
   return askingStore(config, io, async (ask) => {
     const common = Object.fromEntries(
       KEYS.filter((key) => key !== 'version').flatMap((key) =>
-        options[key] === undefined ? [] : [[key, options[key]]],
+        options[key] === undefined ? [] : [[key, options[key] === '' ? null : options[key]]],
       ),
     ) as Filter;
     const policy = options.policy ?? (await latestPolicy(ask, { ...common, ...options.b }));
@@ -75,20 +79,29 @@ async function runCompare(options: CompareOptions, io: Io): Promise<ExitStatus> 
     const a = await countsOf(ask, 'A', sides.a);
     const b = await countsOf(ask, 'B', sides.b);
     await assertNothingShared(ask, sides.a, sides.b);
-    const comparison = compareCounts(a, b, { metric, k, margin: options.margin, prior, level });
-    const shown = { metric, k, margin: options.margin, level, prior, sides, ...comparison };
-    io.stdout.write(format === 'json' ? `${JSON.stringify(shown)}\n` : tableOf(sides, comparison, options, level));
+    const rules = { metric, k, margin: d, prior, level };
+    const comparison = compareCounts(a, b, rules);
+    const shown = { ...rules, sides, ...comparison };
+    io.stdout.write(format === 'json' ? `${JSON.stringify(shown)}\n` : tableOf(sides, comparison, rules));
     return ExitStatus.done;
   });
 }
 
-function sideOf(text: string): Filter {
-  const filter: Partial<Record<Key, string>> = {};
-  for (const part of text.split(',')) {
-    const at = part.indexOf('=');
-    const key = part.slice(0, Math.max(0, at)).trim() as Key;
-    if (at < 1 || !KEYS.includes(key)) throw new InvalidArgumentError(`${KEYS.join('=, ')}= expected, got "${part}"`);
-    filter[key] = part.slice(at + 1).trim();
+/** One `key=value`, or `key="value"`, and what follows the comma behind it. */
+const PART = /^\s*([^=,]*?)\s*=\s*(?:"((?:[^"]|"")*)"|([^,]*?))\s*(?:,(.*))?$/s;
+
+/** Adds to what was named before. */
+function sideOf(text: string, before: Filter = {}): Filter {
+  const filter: Partial<Record<Key, string | null>> = { ...before };
+  for (let rest: string | undefined = text; rest !== undefined;) {
+    const part = PART.exec(rest);
+    const key = part?.[1] as Key;
+    if (part === null || !KEYS.includes(key)) {
+      throw new InvalidArgumentError(`${KEYS.join('=, ')}= expected, got "${rest}"`);
+    }
+    const [, , quoted, plain = '', behind] = part;
+    filter[key] = quoted?.replaceAll('""', '"') ?? (plain === '' ? null : plain);
+    rest = behind;
   }
   return filter;
 }
@@ -138,9 +151,9 @@ async function countsOf(ask: Ask, side: string, filter: Filter): Promise<{ trial
 
 /** The conversations of a side. */
 function selection(filter: Filter): string {
-  const last = /^last_([1-9]\d{0,8})$/.exec(filter.window ?? '')?.[1];
+  const window = windowOf(filter);
   return `SELECT verdict, assistant_id, conversation_id FROM conversations_current WHERE ${conditions(filter).join(' AND ')}
-    ORDER BY first_closed_at DESC, conversation_id DESC ${last === undefined ? '' : `LIMIT ${last}`}`;
+    ORDER BY first_closed_at DESC, conversation_id DESC ${window?.kind === 'count' ? `LIMIT ${window.trials}` : ''}`;
 }
 
 /** The posteriors are independent only where no conversation is in both. */
@@ -162,17 +175,23 @@ function nothingFound(side: string, filter: Filter): CommandError {
   return new CommandError(`no closed conversation counts for ${side} (${nameOf(filter) || 'all'})`, ExitStatus.usage);
 }
 
-const UNITS = { m: 'MINUTE', h: 'HOUR', d: 'DAY' } as const;
-
-function conditions({ assistant, version, environment, policy, window, from, to }: Filter): string[] {
-  const equal = (column: string, value: string | undefined): string[] =>
-    value === undefined ? [] : value === '' ? [`${column} IS NULL`] : [`${column} = ${sqlText(value)}`];
-  const time = /^([1-9]\d{0,5})([mhd])$/.exec(window ?? '');
-  if (window !== undefined && time === null && !/^last_[1-9]\d{0,8}$/.test(window)) {
-    throw new CommandError(`a window such as 30m, 24h, 7d or last_200 expected, got "${window}"`, ExitStatus.usage);
+/** null: all there is. */
+function windowOf({ window }: Filter): Window | null {
+  if (window === undefined) return null;
+  try {
+    return windowNamed(window ?? '');
+  } catch (error) {
+    if (error instanceof RangeError) throw new CommandError(error.message, ExitStatus.usage);
+    throw error;
   }
+}
+
+function conditions(filter: Filter): string[] {
+  const { assistant, version, environment, policy, from, to } = filter;
+  const equal = (column: string, value: string | null | undefined): string[] =>
+    value === undefined ? [] : value === null ? [`${column} IS NULL`] : [`${column} = ${sqlText(value)}`];
+  const window = windowOf(filter);
   const end = to === undefined ? '(SELECT max(at) FROM rollup_ticks)' : moment('to', to);
-  const unit = UNITS[(time?.[2] ?? 'm') as keyof typeof UNITS];
   return [
     'closed AND counts',
     ...equal('assistant_id', assistant),
@@ -181,26 +200,31 @@ function conditions({ assistant, version, environment, policy, window, from, to 
     ...equal('policy', policy),
     ...(from === undefined ? [] : [`first_closed_at >= ${moment('from', from)}`]),
     ...(to === undefined ? [] : [`first_closed_at < ${moment('to', to)}`]),
-    ...(time === null ? [] : [`first_closed_at > ${end} - INTERVAL ${time[1]} ${unit}`]),
+    ...(window?.kind === 'time' ? [`first_closed_at > ${end} - toIntervalMillisecond(${window.spanMs})`] : []),
   ];
 }
 
-function moment(name: string, text: string): string {
-  const ms = rfc3339Ms(text);
-  if (Number.isNaN(ms))
-    throw new CommandError(`${name}: a time such as 2026-11-30T09:00:00Z expected, got "${text}"`, ExitStatus.usage);
+function moment(name: string, text: string | null): string {
+  const ms = rfc3339Ms(text ?? '');
+  if (Number.isNaN(ms)) {
+    throw new CommandError(
+      `${name}: a time such as 2026-11-30T09:00:00Z expected, got "${text ?? ''}"`,
+      ExitStatus.usage,
+    );
+  }
   return `toDateTime64(${sqlText(new Date(ms).toISOString().slice(0, -1))}, 3, 'UTC')`;
 }
 
 function nameOf(filter: Filter): string {
-  return KEYS.flatMap((key) => (filter[key] === undefined ? [] : [`${key}=${filter[key]}`])).join(', ');
+  const written = (value: string | null) =>
+    value === null ? '' : /^$|[",]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value;
+  return KEYS.flatMap((key) => (filter[key] === undefined ? [] : [`${key}=${written(filter[key])}`])).join(', ');
 }
 
 function tableOf(
   sides: { readonly a: Filter; readonly b: Filter },
   { a, b, worse, better, within }: Comparison,
-  { metric, k, margin: d }: CompareOptions,
-  level: number,
+  { metric, k, margin: d, level }: ComparisonRules,
 ): string {
   const name = `pass${metric === 'pass_pow_k' ? '^' : '@'}${k}`;
   const table = plainTable(['', 'conversations', 'right', name, `${100 * level} % interval`, 'of']);

@@ -125,3 +125,44 @@ test('compares two versions, and says what it needs to know', async () => {
   expect(local).toMatchObject({ status: 2, stderr: expect.stringContaining('got "2026-11-02T03:00:00"') as string });
   expect(large).toMatchObject({ status: 2, stderr: expect.stringContaining('from 1 to 1000 expected') as string });
 });
+
+test('compares versions whose names hold a comma, or nothing, sides that are named in pieces, and nothing that estimates refuse', async () => {
+  const { store, dataDir } = await madeStore();
+  const odd = { assistant: 'odd' };
+  await writeClosed(store, [
+    ...stream(20, 10, 300, { ...odd, version: '2,1' }),
+    ...stream(30, 10, 320, { ...odd, version: '' }),
+    ...stream(40, 10, 350, { ...odd, version: 'say "1"' }),
+  ]);
+  await store.close();
+  const common = ['--assistant', 'odd', '--format', 'json', '--set', `dataDir=${dataDir}`];
+  const trials = async (...sides: readonly string[]) => {
+    const { status, stdout, stderr } = await runCli(['compare', ...sides, ...common]);
+    if (status !== 0) return stderr;
+    const { a, b } = JSON.parse(stdout) as Record<'a' | 'b', { trials: number }>;
+    return [a.trials, b.trials];
+  };
+
+  expect(await trials('--a', 'version="2,1"', '--b', 'version="",policy=p1')).toEqual([20, 30]);
+  expect(await trials('--a', 'version="say ""1""",window=last_10', '--b', 'version="2,1"')).toEqual([10, 20]);
+  expect(await trials('--a', 'window=last_5', '--a', 'version=""', '--b', 'version="2,1"')).toEqual([5, 20]);
+  expect(await trials('--a', 'version="2,1"', '--b', 'version=')).toContain('counts for B (assistant=odd, version=)');
+  expect(await trials('--a', 'version=2,1', '--b', 'version=')).toContain('expected, got "1"');
+  // Nine digits are more than estimate.windows takes.
+  const long = await trials('--a', 'version="2,1",window=last_123456789', '--b', 'version=""');
+  expect(long).toContain('a window such as 30m, 24h, 7d or last_200 expected, got "last_123456789"');
+});
+
+test('takes the smallest difference that matters from estimate.margin unless it is told', async () => {
+  const { store, dataDir } = await madeStore();
+  await store.close();
+  const sides = ['compare', '--a', 'version=1', '--b', 'version=2', '--assistant', 'order-desk', '--format', 'json'];
+  const set = ['--set', `dataDir=${dataDir}`, '--set', 'estimate.margin=0.1'];
+
+  const configured = JSON.parse((await runCli([...sides, ...set])).stdout) as { margin: number; within: number };
+  const told = JSON.parse((await runCli([...sides, '--margin', '0', ...set])).stdout) as { margin: number };
+
+  expect(configured.margin).toBe(0.1);
+  expect(configured.within).toBeGreaterThan(0);
+  expect(told.margin).toBe(0);
+});
