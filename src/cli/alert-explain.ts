@@ -1,5 +1,6 @@
 import { agentOf } from '../rollup/alert-agent.js';
 import { rowsOf, sqlText, type Ask } from './ask-store.js';
+import { counted } from './counted.js';
 import { cut, plainTable } from './verdict-table.js';
 
 type Row = Readonly<Record<string, unknown>>;
@@ -107,13 +108,13 @@ function objectiveLines(alert: Row, details: Row): string[] {
     target['kind'] === 'pass_pow_k'
       ? `pass^${String(target['k'])} >= ${String(target['atLeast'])}`
       : target['kind'] === 'baseline'
-        ? `no worse than its first ${String(baseline?.['trials'])} conversations (${String(baseline?.['correct'])} right)`
+        ? `no worse than its first ${counted(Number(baseline?.['trials']), 'conversation')} (${String(baseline?.['correct'])} right)`
         : `success rate >= ${String(target['atLeast'])}`;
   const perDay = details['conversationsPerDay'];
   return [
     `Held to "${String(alert['objective'])}": ${asked}, that is a success rate p >= p0 = ${rounded(alert['p0'])}`,
-    `Frozen with A = ${rounded(details['falseAlarmRun'])} (${String(details['falseAlarmDays'])} days between false alarms` +
-      `${typeof perDay === 'number' ? ` at ${rounded(perDay)} conversations a day` : ''}), delta = ${rounded(alert['delta'])}`,
+    `Frozen with A = ${rounded(details['falseAlarmRun'])} (${counted(String(details['falseAlarmDays']), 'day')} between false alarms` +
+      `${typeof perDay === 'number' ? ` at ${counted(rounded(perDay), 'conversation')} a day` : ''}), delta = ${rounded(alert['delta'])}`,
   ];
 }
 

@@ -1,5 +1,6 @@
 import { estimate, type EstimateRules } from '../estimate/pass.js';
 import type { Store } from '../store/clickhouse.js';
+import { counted } from './counted.js';
 
 interface Share {
   readonly trials: number;
@@ -66,8 +67,8 @@ export function dropsText(drops: readonly Drop[], rules: Omit<EstimateRules, 'mo
       `${version === null ? agent : `${agent} ${version}`} has become worse about ${since.slice(0, 16)} UTC; an alert is open (${severity}).\n` +
       `  before  ${line(before)}\n` +
       `  since   ${line(after)}\n` +
-      `  It is held to ${percent(heldTo)}. After ${evidence} conversations it was ${percent(certainty, 2)} certain that it had ` +
-      `fallen more than ${Number((100 * delta).toFixed(2))} points below.\n`,
+      `  It is held to ${percent(heldTo)}. After ${counted(evidence, 'conversation')} it was ${percent(certainty, 2)} certain that it had ` +
+      `fallen more than ${counted(Number((100 * delta).toFixed(2)), 'point')} below.\n`,
   );
   return texts.join('\n');
 }

@@ -8,6 +8,7 @@ import type { Graded } from '../model/graded.js';
 import type { Store } from '../store/clickhouse.js';
 import { interactionFromRow, verdictFromRow } from '../store/rows.js';
 import { withCommonOptions, type RegisterCommand } from './command.js';
+import { counted } from './counted.js';
 import { DEMO_AGENTS, demoConversation } from './demo-agents.js';
 import { dropsText, readDrops } from './demo-drops.js';
 import { startDemoSender, type DemoSender } from './demo-sender.js';
@@ -81,7 +82,7 @@ async function runDemo(options: DemoOptions, io: Io): Promise<ExitStatus> {
         const conversations = DEMO_AGENTS * options.conversations;
         const worseFrom = Math.floor((2 * options.conversations) / 3);
         await sendConversations({ conversations, worseFrom }, sender, io, (sent) =>
-          progress.update(`${sent} of ${conversations} conversations sent`),
+          progress.update(`${sent} of ${counted(conversations, 'conversation')} sent`),
         );
         progress.update('grading');
         await worker.whenIdle();
@@ -162,7 +163,7 @@ async function report(store: Store, config: Config, io: Io): Promise<void> {
   const figures = { ks, prior, level };
   const labels = (label: string) => rows.filter(({ verdict }) => verdict.label === label).length;
   io.stdout.write(
-    `${rows.length} interactions were received over OTLP, graded and stored: ` +
+    `${counted(rows.length, 'interaction was', 'interactions were')} received over OTLP, graded and stored: ` +
       `${labels('correct')} correct, ${labels('incorrect')} incorrect, ${labels('unscored')} unscored. Some of them:\n\n` +
       `${verdictTable(shown, io.stdout.columns ?? 160)}\n\n` +
       'How reliable is each agent? pass@K: at least one of K conversations is right; pass^K: all K are.\n\n' +
@@ -181,8 +182,8 @@ async function rollupLine(store: Store): Promise<string> {
   const closed = Number(counts?.['closed']);
   const estimates = Number(counts?.['estimates']);
   return (
-    `The rollup has closed ${closed} conversations and written ${estimates} estimates at ${Number(counts?.['ticks'])} ` +
-    'points in time, by window and K: SELECT * FROM estimates_current'
+    `The rollup has closed ${counted(closed, 'conversation')} and written ${counted(estimates, 'estimate')} at ` +
+    `${counted(Number(counts?.['ticks']), 'point')} in time, by window and K: SELECT * FROM estimates_current`
   );
 }
 

@@ -1,4 +1,5 @@
 import type { AgenticMetric, AgenticSummary, ConversationsAsTrials } from '../batch/agentic-metric.js';
+import { counted } from './counted.js';
 import { conversationSuite, gateSuite, JUNIT_HEAD, JUNIT_TAIL, type GateResult } from './junit.js';
 import { cut, plainTable } from './verdict-table.js';
 
@@ -64,7 +65,10 @@ function tableReport(): EvaluateReport {
       const lines = rows.length === 0 ? [] : [conversationTable(rows, summary.conversations_as_trials.k), ''];
       if (rows.length < total) {
         const { incorrect, unscored } = summary.conversations;
-        lines.push(`${rows.length} of ${incorrect + unscored} conversations that are not correct, of ${total}.`, '');
+        lines.push(
+          `${rows.length} of ${counted(incorrect + unscored, 'conversation that is', 'conversations that are')} not correct, of ${total}.`,
+          '',
+        );
       }
       return `${[...lines, ...summaryLines(summary)].join('\n')}\n`;
     },

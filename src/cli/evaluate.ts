@@ -11,6 +11,7 @@ import type { Config } from '../config.js';
 import { policyHash } from '../score/policy.js';
 import type { JudgeRequest } from '../model/judge.js';
 import { repeatable, withCommonOptions, type RegisterCommand } from './command.js';
+import { counted } from './counted.js';
 import { createJudgeNotes } from './judge-notes.js';
 import { offlineJudge } from './judge-settings.js';
 import { loadConfig, type CommonOptions } from './load-config.js';
@@ -119,7 +120,7 @@ async function runEvaluate(paths: readonly string[], options: EvaluateOptions, i
       for await (const metric of agentic.run(streamDatasetFile(path))) {
         if (io.stop.aborted) throw new CommandError('interrupted', ExitStatus.usage);
         conversations += 1;
-        progress.update(`${conversations} conversations, ${path}`);
+        progress.update(`${counted(conversations, 'conversation')}, ${path}`);
         await output.write(report.conversation(metric));
       }
       if (conversations + faultCount === before) onFaults([{ place: path, problem: 'holds no conversation' }]);
@@ -135,7 +136,8 @@ async function runEvaluate(paths: readonly string[], options: EvaluateOptions, i
     await output.close();
   }
 
-  if (faultCount > MOST_FAULTS) io.stderr.write(`tracegrade: ... and ${faultCount - MOST_FAULTS} more faults\n`);
+  if (faultCount > MOST_FAULTS)
+    io.stderr.write(`tracegrade: ... and ${counted(faultCount - MOST_FAULTS, 'more fault')}\n`);
   if (options.format !== 'table' || options.output !== undefined) {
     for (const line of summaryLines(summary)) io.stderr.write(`${line}\n`);
   }
@@ -267,7 +269,8 @@ function figureOf({ name }: Gate, agentic: Agentic, summary: AgenticSummary): Fi
 function* notes({ answers, interactions, conversations }: AgenticSummary): Generator<string> {
   const freeText = answers.abstained.no_judge ?? 0;
   if (freeText > 0) {
-    yield `${freeText} of ${interactions.total} answers are free text, which only a judge can compare: they are unscored, and so is what follows from them`;
+    yield `${freeText} of ${counted(interactions.total, 'answer')} ${freeText === 1 ? 'is' : 'are'} free text, which only a judge can compare: unscored, and so is what follows from it`;
   }
-  if (conversations.left_out > 0) yield `${conversations.left_out} conversations were left out for the faults above`;
+  if (conversations.left_out > 0)
+    yield `${counted(conversations.left_out, 'conversation was', 'conversations were')} left out for the faults above`;
 }

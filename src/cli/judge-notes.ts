@@ -1,4 +1,5 @@
 import type { JudgeEvents, JudgeStats } from '../judge/judge.js';
+import { counted } from './counted.js';
 
 /** What a person is told of the judge after a command that asked it. */
 export interface JudgeNotes {
@@ -25,15 +26,16 @@ export function createJudgeNotes(): JudgeNotes {
       if (questions === 0) return;
       const known = cacheHits + shared;
       yield (
-        `the judge was asked ${questions} questions: ${known} known already, ${modelCalls} requests to the model, ` +
-        `${inputTokens} + ${outputTokens} tokens`
+        `the judge was asked ${counted(questions, 'question')}: ${known} known already, ${counted(modelCalls, 'request')} to the model, ` +
+        `${inputTokens} + ${counted(outputTokens, 'token')}`
       );
       const without = Object.entries(abstained).filter(([, count]) => count > 0);
       if (without.length > 0) {
         const said = without.map(([reason, count]) => `${count} ${reason}`).join(', ');
         yield `the judge had no word on some of what it was asked (${said}); the last trouble: ${trouble ?? 'none'}`;
       }
-      if (faults > 0) yield `${faults} interactions could not be judged, by a fault of Tracegrade: please report it`;
+      if (faults > 0)
+        yield `${counted(faults, 'interaction')} could not be judged, by a fault of Tracegrade: please report it`;
     },
   };
 }

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { describeFaults, readConfig, type Config } from '../config.js';
+import { counted } from './counted.js';
 import { CommandError, ExitStatus } from './exit-status.js';
 import type { Io } from './io.js';
 
@@ -33,7 +34,7 @@ export async function loadConfig(options: CommonOptions, io: Io): Promise<Config
     ...(text === undefined ? {} : { file: { name, text } }),
   });
   if (!result.ok) {
-    const many = result.faults.length === 1 ? '1 fault' : `${result.faults.length} faults`;
+    const many = counted(result.faults.length, 'fault');
     throw new CommandError(`the configuration has ${many}:\n${describeFaults(result.faults)}`, ExitStatus.usage);
   }
   for (const warning of result.warnings) io.stderr.write(`warning: ${warning.path} ${warning.message}\n`);

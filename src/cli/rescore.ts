@@ -7,12 +7,14 @@ import type { Store } from '../store/clickhouse.js';
 import type { StoreWriter } from '../store/writer.js';
 import { openJudge, type JudgeSettings } from '../worker/live-judge.js';
 import { withCommonOptions, type RegisterCommand } from './command.js';
+import { counted } from './counted.js';
 import { CommandError, ExitStatus } from './exit-status.js';
 import type { Io } from './io.js';
 import { createJudgeNotes } from './judge-notes.js';
 import { judgeSettings } from './judge-settings.js';
 import { loadConfig, type CommonOptions } from './load-config.js';
 import { createProgress } from './progress.js';
+import { rfc3339Ms } from './rfc3339.js';
 import { loadExpectations, scoringPolicy } from './settings.js';
 import { withStore } from './with-store.js';
 
@@ -34,7 +36,10 @@ export const rescoreCommand: RegisterCommand = (program, io, done) => {
         'that change are stored; nothing is ever replaced by less. It can be run beside workers and beside itself. A store ' +
         'that is embedded has one process: stop its worker first (it asks again by itself, judge.healEveryMs).',
     )
-    .requiredOption('--since <time>', 'start of the interactions, RFC 3339, or back from now: 90m, 36h, 7d')
+    .requiredOption(
+      '--since <time>',
+      'start of the interactions: as in RFC 3339, a date, or back from now: 90m, 36h, 7d',
+    )
     .option('--until <time>', 'the same for the other end (default: now)')
     .option('--series <agent>', 'only this agent: its assistant id, or assistant-id@version')
     .option('--policy', 'also what has a verdict: everything under the policy of the configuration')
@@ -115,7 +120,7 @@ async function rescoreStore(
       }
       done += page.length;
       progress.update(
-        `${done} of ${of} interactions, ${counts.changed} verdicts ${dryRun ? 'would change' : 'changed'}`,
+        `${done} of ${counted(of, 'interaction')}, ${counted(counts.changed, 'verdict')} ${dryRun ? 'would change' : 'changed'}`,
       );
       if (judging?.judge.stats().breaker === 'open') stopped = 'the judge does not answer';
       else if (judging?.judge.budgetSpent === true) stopped = "the day's tokens of the judge are spent";
@@ -128,14 +133,16 @@ async function rescoreStore(
   }
   const verb = dryRun ? 'would change' : 'changed';
   io.stdout.write(
-    `${done} interactions graded again: ${counts.changed - counts.refused} verdicts ${verb}, ${counts.same + counts.budget} as before, ` +
+    `${counted(done, 'interaction')} graded again: ${counted(counts.changed - counts.refused, 'verdict')} ${verb}, ${counts.same + counts.budget} as before, ` +
       `${counts.healed} healed meanwhile\n`,
   );
   if (judging !== null) for (const note of judgeNotes.notes(judging.judge.stats())) io.stderr.write(`note: ${note}\n`);
-  if (counts.refused > 0) io.stderr.write(`note: the store refused ${counts.refused} rows; see the table rejections\n`);
-  if (faults > 0) io.stderr.write(`note: ${faults} interactions could not be graded, by a fault of Tracegrade\n`);
+  if (counts.refused > 0)
+    io.stderr.write(`note: the store refused ${counted(counts.refused, 'row')}; see the table rejections\n`);
+  if (faults > 0)
+    io.stderr.write(`note: ${counted(faults, 'interaction')} could not be graded, by a fault of Tracegrade\n`);
   if (stopped === null) return ExitStatus.done;
-  io.stderr.write(`tracegrade: stopped after ${done} of ${of} interactions: ${stopped}\n`);
+  io.stderr.write(`tracegrade: stopped after ${done} of ${counted(of, 'interaction')}: ${stopped}\n`);
   return ExitStatus.peerUnreachable;
 }
 
@@ -183,7 +190,7 @@ const UNITS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86
 function timeOf(option: string, text: string, nowMs: number): number {
   const back = /^(\d{1,6})([mhd])$/.exec(text);
   if (back !== null) return nowMs - Number(back[1]) * (UNITS[back[2] as string] as number);
-  const time = /^\d{4}-\d{2}-\d{2}(?:T.*)?$/.test(text) ? Date.parse(text) : NaN;
+  const time = rfc3339Ms(text);
   if (Number.isNaN(time)) {
     throw new CommandError(
       `${option} ${text}: a time as 2026-11-30T09:00:00Z, or back from now as 36h, expected`,

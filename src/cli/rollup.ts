@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { InvalidArgumentError } from 'commander';
 import { replayTicks } from '../rollup/replay.js';
 import { withCommonOptions, type RegisterCommand } from './command.js';
+import { counted } from './counted.js';
 import { CommandError, ExitStatus } from './exit-status.js';
 import type { Io } from './io.js';
 import { loadConfig, type CommonOptions } from './load-config.js';
@@ -56,7 +57,7 @@ async function runRollup(options: RollupOptions, io: Io): Promise<ExitStatus> {
       const at = (ms: number) => new Date(ms).toISOString();
       io.stdout.write(
         `${at(report.range.fromMs)} to ${at(report.range.toMs)}: ` +
-          `${report.conversations} conversations changed, ${report.estimates} estimates written\n`,
+          `${counted(report.conversations, 'conversation')} changed, ${counted(report.estimates, 'estimate')} written\n`,
       );
     }
     return ExitStatus.done;

@@ -5,6 +5,7 @@ import { createOfflineGrader, type PipelineEvents, type SpanCounts } from '../pi
 import { readOtlpFiles } from '../receive/otlp-files.js';
 import { trackExpectations } from '../score/tracked-expectations.js';
 import { repeatable, withCommonOptions, type RegisterCommand } from './command.js';
+import { counted } from './counted.js';
 import { CommandError, ExitStatus } from './exit-status.js';
 import { gateKs, missedGates, parseGate } from './gates.js';
 import { interactionJson } from './interaction-json.js';
@@ -86,9 +87,9 @@ async function runScore(paths: readonly string[], options: ScoreOptions, io: Io)
       }
       grader.receive(item.batch.spans);
     }
-    progress.update(`${totals.spans} spans read, ${item.file}`);
+    progress.update(`${counted(totals.spans, 'span')} read, ${item.file}`);
   }
-  progress.update(`${totals.spans} spans read, grading`);
+  progress.update(`${counted(totals.spans, 'span')} read, grading`);
   const graded =
     judging === null
       ? grader.finish()
@@ -100,7 +101,8 @@ async function runScore(paths: readonly string[], options: ScoreOptions, io: Io)
   const reports = seriesReports(graded, { ...config.estimate, k: ks });
   const truth = datasets.length === 0 ? null : { expectations, ambiguous: totals.ambiguous };
   print({ graded, reports, truth, level: config.estimate.level }, options.format, io);
-  if (skipped > 0) io.stderr.write(`note: ${skipped} JSON documents hold no traces\n`);
+  if (skipped > 0)
+    io.stderr.write(`note: ${counted(skipped, 'JSON document holds', 'JSON documents hold')} no traces\n`);
   if (truth !== null) for (const note of truthNotes(truth)) io.stderr.write(`note: ${note}\n`);
   if (judging !== null) for (const note of judgeNotes.notes(judging.judge.stats())) io.stderr.write(`note: ${note}\n`);
   for (const note of totals.notes()) io.stderr.write(`note: ${note}\n`);
@@ -169,8 +171,9 @@ function createTotals() {
       return spans;
     },
     *notes(): Generator<string> {
-      for (const [reason, count] of dropped) yield `${count} of ${spans} spans ${DROPPED[reason]}`;
-      if (faults > 0) yield `${faults} interactions could not be graded, by a fault of Tracegrade: please report it`;
+      for (const [reason, count] of dropped) yield `${count} of ${counted(spans, 'span')} ${DROPPED[reason]}`;
+      if (faults > 0)
+        yield `${counted(faults, 'interaction')} could not be graded, by a fault of Tracegrade: please report it`;
       yield* unreadable.slice(0, 10);
       if (unreadable.length > 10) yield `and ${unreadable.length - 10} more`;
     },

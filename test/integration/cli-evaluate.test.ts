@@ -84,7 +84,7 @@ describe('formats', () => {
     expect(stdout).toContain('conversations  2: 0 fully correct, 1 incorrect, 1 unscored');
     expect(stdout).toContain('a conversation as the trial (bayesian, 0 of 1 correct, 1 outstanding)');
     expect(stderr).toBe(
-      'note: 1 of 3 answers are free text, which only a judge can compare: they are unscored, and so is what follows from them\n',
+      'note: 1 of 3 answers is free text, which only a judge can compare: unscored, and so is what follows from it\n',
     );
   });
 
