@@ -23,8 +23,8 @@ module.exports = {
     {
       name: 'config-knows-only-model',
       severity: 'error',
-      from: { path: '^src/config\\.ts$' },
-      to: { path: '^src/', pathNot: '^src/model/' },
+      from: { path: '^src/config(-range)?\\.ts$' },
+      to: { path: '^src/', pathNot: '^src/(model/|config-range\\.ts$)' },
     },
     {
       name: 'batch-joins-score-and-estimate',

@@ -7,7 +7,8 @@ const cell = (value) => String(value).replaceAll('|', '\\|');
 const shown = (value) => (value === undefined ? '' : `\`${cell(JSON.stringify(value))}\``);
 
 const rows = configKeys().map(
-  (key) => `| \`${key.path.join('.')}\` | ${cell(key.type)} | ${shown(key.default)} | ${cell(key.description)} |`,
+  ({ path, type, range, ...key }) =>
+    `| \`${path.join('.')}\` | ${cell(type)} | ${cell(range)} | ${shown(key.default)} | ${cell(key.description)} |`,
 );
 const text = `# Configuration
 
@@ -19,8 +20,8 @@ are taken from the environment: secrets belong there. All faults are reported at
 
 This page is made from the schema (\`npm run docs\`).
 
-| key | type | default | meaning |
-| --- | --- | --- | --- |
+| key | type | values | default | meaning |
+| --- | --- | --- | --- | --- |
 ${rows.join('\n')}
 `;
 

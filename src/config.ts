@@ -1,5 +1,6 @@
 import { parse as parseYaml, YAMLParseError } from 'yaml';
 import { z } from 'zod';
+import { rangeOf, type JsonSchema } from './config-range.js';
 import { isLoopbackHost } from './model/loopback.js';
 
 /**
@@ -23,12 +24,7 @@ const bytes = (description: string) =>
     .positive()
     .meta({ description: `${description} Bytes.` });
 const count = (description: string) => z.number().int().positive().meta({ description });
-const ratio = (description: string) =>
-  z
-    .number()
-    .min(0)
-    .max(1)
-    .meta({ description: `${description} 0..1.` });
+const ratio = (description: string) => z.number().min(0).max(1).meta({ description });
 const flag = (description: string) => z.boolean().meta({ description });
 const text = (description: string) => z.string().min(1).meta({ description });
 const names = (description: string) => z.array(z.string().min(1)).meta({ description });
@@ -121,7 +117,7 @@ const relay = z
       .int()
       .min(-1)
       .refine((factor) => factor !== 0, { message: 'must be -1 or >= 1' })
-      .meta({ description: 'Replicas of the topic when it is made; -1: the brokers’ default.' })
+      .meta({ not: { const: 0 }, description: 'Replicas of the topic when it is made; -1: the brokers’ default.' })
       .default(-1),
     maxMessageBytes: bytes('Largest record batch of the topic when it is made.').default(8 * MiB),
   })
@@ -239,7 +235,10 @@ const score = z
           .int()
           .min(0)
           .refine((calls) => calls !== 1, { message: 'must be 0 or >= 2' })
-          .meta({ description: 'So many calls with equal name, arguments and outcome in a turn are a loop; 0: never.' })
+          .meta({
+            not: { const: 1 },
+            description: 'So many calls with equal name, arguments and outcome in a turn are a loop; 0: never.',
+          })
           .default(6),
       })
       .prefault({}),
@@ -358,12 +357,7 @@ const estimate = z
         b: z.number().min(0.1).max(1e9).meta({ description: 'Prior failures.' }),
       })
       .default({ a: 1, b: 1 }),
-    level: z
-      .number()
-      .gt(0)
-      .lt(1)
-      .meta({ description: 'Mass of the equal-tailed interval, between 0 and 1.' })
-      .default(0.95),
+    level: z.number().gt(0).lt(1).meta({ description: 'Mass of the equal-tailed interval.' }).default(0.95),
     windows: z
       .array(
         z.string().regex(/^([1-9]\d{0,5}[mhd]|last_[1-9]\d{0,6})$/, {
@@ -382,8 +376,7 @@ const estimate = z
       .min(0)
       .lt(1)
       .meta({
-        description:
-          'Where two versions or windows are compared: the smallest difference of pass^K that matters, at least 0 and below 1.',
+        description: 'Where two versions or windows are compared: the smallest difference of pass^K that matters.',
       })
       .default(0),
     tickMs: z
@@ -438,7 +431,7 @@ const alert = z
           .default(300),
       })
       .prefault({}),
-    delta: between01('The smallest drop of the success rate that matters, between 0 and 1.').default(0.03),
+    delta: between01('The smallest drop of the success rate that matters.').default(0.03),
     falseAlarmDays: z
       .number()
       .min(0)
@@ -447,9 +440,7 @@ const alert = z
           'Days between false alarms of a healthy series. With the series’ conversations a day it makes A, within 1000 and 1 000 000 conversations.',
       })
       .default(90),
-    alphaClose: between01('An alert closes when the evidence of recovery reaches 1/this, between 0 and 1.').default(
-      0.05,
-    ),
+    alphaClose: between01('An alert closes when the evidence of recovery reaches 1/this.').default(0.05),
     minOpenMs: z
       .number()
       .int()
@@ -457,7 +448,7 @@ const alert = z
       .meta({ description: 'An alert stays open at least this long. Milliseconds.' })
       .default(1_800_000),
     pageCertainty: between01(
-      'A drop is a page, and no ticket, when it is larger than delta with this probability, between 0 and 1.',
+      'A drop is a page, and no ticket, when it is larger than delta with this probability.',
     ).default(0.95),
     waitMs: ms('Detectors wait at most this long for a conversation that lacks a judgement.').default(3_600_000),
     supersededMs: ms(
@@ -480,7 +471,7 @@ const alert = z
           .number()
           .gt(0)
           .max(1)
-          .meta({ description: 'Blind when this share of them lacks a judgement, above 0 and up to 1.' })
+          .meta({ description: 'Blind when this share of them lacks a judgement.' })
           .default(0.5),
         unscoredConversations: count(
           'Blind when nothing could be scored in so many conversations in a row, although there was something before.',
@@ -721,6 +712,8 @@ const FORBIDDEN: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'pro
 export interface ConfigKey {
   readonly path: readonly string[];
   readonly type: string;
+  /** Which values of the type, as Markdown; empty: any. What several keys have to say of each other is no part of it. */
+  readonly range: string;
   readonly default: unknown;
   readonly description: string;
 }
@@ -733,20 +726,11 @@ export function configKeys(): readonly ConfigKey[] {
   return keys;
 }
 
-interface JsonSchema {
-  readonly type?: string;
-  readonly enum?: readonly string[];
-  readonly properties?: Readonly<Record<string, JsonSchema>>;
-  readonly default?: unknown;
-  readonly description?: string;
-  readonly items?: JsonSchema;
-  readonly anyOf?: readonly JsonSchema[];
-}
-
 function leaves(schema: JsonSchema, path: readonly string[]): ConfigKey[] {
   if (!schema.properties) {
     const described = schema.description ?? schema.anyOf?.find((one) => one.description)?.description;
-    return [{ path, type: typeOf(schema), default: schema.default, description: described ?? '' }];
+    const [type, range] = [typeOf(schema), rangeOf(schema)];
+    return [{ path, type, range, default: schema.default, description: described ?? '' }];
   }
   return Object.entries(schema.properties).flatMap(([key, child]) => {
     const from = schema.default as Record<string, unknown> | undefined;
@@ -758,6 +742,7 @@ function leaves(schema: JsonSchema, path: readonly string[]): ConfigKey[] {
 
 function typeOf(schema: JsonSchema): string {
   if (schema.enum) return schema.enum.join(' | ');
+  if (schema.const !== undefined) return JSON.stringify(schema.const);
   if (schema.anyOf) return schema.anyOf.map(typeOf).join(' | ');
   if (schema.type === 'array') return `${schema.items?.enum?.join(' | ') ?? schema.items?.type ?? 'any'}[]`;
   return schema.type ?? 'any';

@@ -27,6 +27,7 @@ test('has a default for every key', () => {
     prior: { a: 1, b: 1 },
     level: 0.95,
     windows: ['1h', '24h', '7d', 'last_50', 'last_200', 'last_1000'],
+    margin: 0,
     tickMs: 60_000,
   });
 });
@@ -240,4 +241,20 @@ test('refuses figures that could not be computed, or only in hours', () => {
   expect(faultsOf({ sets: [`alert.objectives=${JSON.stringify(nearlyOne)}`] })).toEqual([
     'alert.objectives[0]: a success rate below 1 expected, got one that is 1 when rounded',
   ]);
+});
+
+test('says of each key which values it takes, as its schema has it', () => {
+  const ranges = new Map(configKeys().map(({ path, range }) => [path.join('.'), range]));
+
+  expect(ranges.get('relay.replicationFactor')).toBe('>= -1, not 0');
+  expect(ranges.get('receive.http.port')).toBe('0 .. 65535');
+  expect(ranges.get('assemble.quietMs')).toBe('>= 1');
+  expect(ranges.get('estimate.level')).toBe('> 0 and < 1');
+  expect(ranges.get('alert.blind.outstandingShare')).toBe('> 0 and <= 1');
+  expect(ranges.get('estimate.k')).toBe('1 or more; each 1 .. 1000');
+  expect(ranges.get('store.database')).toBe('`^[A-Za-z_][A-Za-z0-9_]*$`');
+  expect(ranges.get('judge.temperature')).toBe('0 .. 2');
+  expect(ranges.get('judge.baseUrl')).toBe('a URL');
+  expect(ranges.get('receive.http.allowUnauthenticated')).toBe('');
+  expect(ranges.get('alert.objectives')).toContain('`passPowK` > 0 and < 1; `k` 1 .. 1000');
 });
