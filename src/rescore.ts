@@ -36,8 +36,9 @@ export interface Rescored {
    * - `same`: nothing new, or less than the store has.
    * - `healed`: somebody else has stored a better one meanwhile.
    * - `budget`: it would be left out now (the day's tokens, or sampling), and was not; it stays as it was.
+   * - `faulted`: a fault of ours; what the store has stays, so that it is graded again once that is mended.
    */
-  readonly outcome: 'changed' | 'same' | 'healed' | 'budget';
+  readonly outcome: 'changed' | 'same' | 'healed' | 'budget' | 'faulted';
 }
 
 export interface RescoreDeps extends GradeDeps {
@@ -76,14 +77,14 @@ export async function* rescore(
     const known = await interactionsOf(page, deps);
     const before = await knownVerdicts(page, deps);
     const queue = new PQueue({ concurrency: deps.atOnce });
-    const judged = await queue.addAll(
-      known.map((each) => async () => await grade(each, undefined, policy, deps).judged),
-    );
+    const faulted = new Set<string>();
+    const gradeAgain = (each: Interaction) => grade(each, undefined, policy, noting(each, faulted, deps));
+    const judged = await queue.addAll(known.map((each) => async () => await gradeAgain(each).judged));
     // What rules settle is graded once more, now that it is known whether the judge answers.
     const graded = await Promise.all(
       known.map(async (each, i) => {
         if (judged[i]) return judged[i];
-        const again = grade(each, undefined, policy, deps);
+        const again = gradeAgain(each);
         return (await again.judged) ?? again.graded;
       }),
     );
@@ -92,13 +93,28 @@ export async function* rescore(
     yield graded.map((each): Rescored => {
       const id = each.interaction.interactionId;
       const was = before.get(id)?.verdict ?? null;
-      return {
-        before: was,
-        graded: each,
-        outcome: outcomeOf(each, before.get(id), now.get(id), range.everything, spent),
-      };
+      const outcome =
+        faulted.has(id) && was !== null
+          ? 'faulted'
+          : outcomeOf(each, before.get(id), now.get(id), range.everything, spent);
+      return { before: was, graded: each, outcome };
     });
   }
+}
+
+/** Notes a fault while this interaction is graded. */
+function noting({ interactionId }: Interaction, faulted: Set<string>, deps: GradeDeps): GradeDeps {
+  const { events } = deps;
+  return {
+    ...deps,
+    events: {
+      ...events,
+      gradingFailed(fault) {
+        faulted.add(interactionId);
+        events.gradingFailed(fault);
+      },
+    },
+  };
 }
 
 interface Cursor {

@@ -96,6 +96,7 @@ async function rescoreStore(
     same: 0,
     healed: 0,
     budget: 0,
+    faulted: 0,
     refused: 0,
   };
   let faults = 0;
@@ -133,7 +134,7 @@ async function rescoreStore(
   }
   const verb = dryRun ? 'would change' : 'changed';
   io.stdout.write(
-    `${counted(done, 'interaction')} graded again: ${counted(counts.changed - counts.refused, 'verdict')} ${verb}, ${counts.same + counts.budget} as before, ` +
+    `${counted(done, 'interaction')} graded again: ${counted(counts.changed - counts.refused, 'verdict')} ${verb}, ${counts.same + counts.budget + counts.faulted} as before, ` +
       `${counts.healed} healed meanwhile\n`,
   );
   if (judging !== null) for (const note of judgeNotes.notes(judging.judge.stats())) io.stderr.write(`note: ${note}\n`);
