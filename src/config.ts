@@ -250,6 +250,13 @@ const judge = z
     model: text(
       'Model that judges what rules cannot decide; absent: there is no judge, and nothing is sent.',
     ).optional(),
+    revision: z
+      .string()
+      .meta({
+        description:
+          'Part of the scoring policy: change it when another model answers under the same name, so that its verdicts make a new series. Where the judge is reached (`baseUrl`) and `settings` are no part of the policy.',
+      })
+      .default(''),
     baseUrl: z
       .url({ protocol: /^https?$/ })
       .meta({ description: 'Base URL of OpenAI’s API, or of another server with that API, up to `/v1`.' })

@@ -13,8 +13,10 @@ import type { Io } from './io.js';
 
 /** What of the judge decides verdicts; null: none is configured. */
 export function judgePolicySettings({ judge }: Config): JsonObject | null {
-  const { model, temperature, useStructuredOutput } = judge;
-  return model === undefined ? null : judgePolicy({ model, temperature, useStructuredOutput }, judgeConfig(judge).plan);
+  const { model, module, className, revision, temperature, useStructuredOutput } = judge;
+  if (model === undefined) return null;
+  const client = module === undefined || className === undefined ? null : `${module} ${className}`;
+  return judgePolicy({ model, client, revision, temperature, useStructuredOutput }, judgeConfig(judge).plan);
 }
 
 /** The judge of the configuration; null: there is none. Throws a CommandError when it cannot be made. */

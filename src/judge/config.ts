@@ -55,13 +55,27 @@ export const DEFAULT_JUDGE_CONFIG: JudgeConfig = {
   cacheTimeoutMs: 2_000,
 };
 
-/** What of the judge decides its verdicts: the `judge` of a scoring policy. */
-export function judgePolicy(
-  model: { readonly model: string; readonly temperature: number | null; readonly useStructuredOutput: boolean },
-  plan: PlanRules,
-): JsonObject {
+/** Who answers. */
+export interface JudgeIdentity {
+  readonly model: string;
+  /** The chat model's class, `@langchain/anthropic ChatAnthropic` for example; null: OpenAI's API. */
+  readonly client: string | null;
+  /** What its operator calls this judge beside that; empty: nothing. */
+  readonly revision: string;
+  readonly temperature: number | null;
+  readonly useStructuredOutput: boolean;
+}
+
+/**
+ * What of the judge decides its verdicts: the `judge` of a scoring policy. Not where it is reached: a proxy or another
+ * host name is no other judge, and would begin every series anew. Whoever knows better says so with `revision`.
+ */
+export function judgePolicy(model: JudgeIdentity, plan: PlanRules): JsonObject {
   return {
     model: model.model,
+    // Absent where there is nothing to say, so that policies of before stay what they are.
+    ...(model.client === null ? {} : { client: model.client }),
+    ...(model.revision === '' ? {} : { revision: model.revision }),
     temperature: model.temperature,
     useStructuredOutput: model.useStructuredOutput,
     promptVersion: PROMPT_VERSION,

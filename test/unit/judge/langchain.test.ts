@@ -50,11 +50,13 @@ describe('another chat model', () => {
 });
 
 test('what decides verdicts makes another policy, and nothing else does', () => {
-  const model = { model: 'm', temperature: 0, useStructuredOutput: true };
+  const model = { model: 'm', client: null, revision: '', temperature: 0, useStructuredOutput: true };
   const { plan } = DEFAULT_JUDGE_CONFIG;
   const policies = [
     judgePolicy(model, plan),
     judgePolicy({ ...model, model: 'n' }, plan),
+    judgePolicy({ ...model, client: '@langchain/anthropic ChatAnthropic' }, plan),
+    judgePolicy({ ...model, revision: '2' }, plan),
     judgePolicy({ ...model, temperature: null }, plan),
     judgePolicy(model, { ...plan, together: 'turn' }),
     judgePolicy(model, { ...plan, maxPromptTokens: 8_000 }),
