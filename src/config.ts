@@ -486,6 +486,7 @@ const alert = z
         silentMs: ms('Blind when no worker gave a sign of life for this long.').default(300_000),
         lagMs: ms('Blind when what is read is this far behind ...').default(600_000),
         lagForMs: ms('... for this long.').default(300_000),
+        judgeMs: ms('Blind when the judge refused workers, and answered none of them, for this long.').default(300_000),
       })
       .prefault({}),
     webhook: z

@@ -103,12 +103,12 @@ function alertRules({ alert, estimate }: Config): AlertRules {
     const { delta, falseAlarmDays } = alert;
     objectives.push({ ...common, name: 'baseline', target, delta, falseAlarmDays, assistants: [], environments: [] });
   }
-  const { afterMs, outstandingShare, silentMs, lagMs, lagForMs: forMs, severity } = blind;
+  const { afterMs, outstandingShare, silentMs, lagMs, lagForMs: forMs, judgeMs, severity } = blind;
   const { conversations: window, unscoredConversations: unscoredRun } = blind;
   return {
     objectives,
     waitMs,
     supersededMs,
-    blind: { window, outstandingShare, unscoredRun, afterMs, silentMs, lagMs, forMs, severity },
+    blind: { window, outstandingShare, unscoredRun, afterMs, silentMs, lagMs, forMs, judgeMs, severity },
   };
 }

@@ -77,6 +77,8 @@ export interface JudgeStats {
   /** Since the start. A question is one request to the model, whoever answered it. */
   readonly questions: number;
   readonly modelCalls: number;
+  /** Answers of the model, usable or not. */
+  readonly answers: number;
   /** Answered by a cache. */
   readonly cacheHits: number;
   /** Answered by the same question that was under way. */
@@ -313,6 +315,7 @@ export function createJudge(config: JudgeConfig, deps: JudgeDeps): Judge {
             try {
               const answer = await inTime.execute((context) => model.ask(messages, part.asked, context.signal), signal);
               used = (answer.inputTokens ?? reserved - ANSWER_TOKENS) + (answer.outputTokens ?? ANSWER_TOKENS);
+              counts.answers += 1;
               counts.inputTokens += answer.inputTokens ?? 0;
               counts.outputTokens += answer.outputTokens ?? 0;
               return { answer, durationMs: deps.nowMs() - startMs };
@@ -392,6 +395,7 @@ function startCounts() {
   return {
     questions: 0,
     modelCalls: 0,
+    answers: 0,
     cacheHits: 0,
     shared: 0,
     inputTokens: 0,

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Beginning } from '../estimate/beginning.js';
 import type { DetectorState } from '../estimate/detector.js';
 import type { FrozenObjective } from '../estimate/frozen-objective.js';
+import type { JudgeSightState, JudgeTransition } from '../estimate/judge-sight.js';
 import type { SightState, SightTransition } from '../estimate/sight.js';
 import type { StreamSightState, StreamTransition } from '../estimate/stream-sight.js';
 import type { Json } from '../model/json.js';
@@ -82,6 +83,7 @@ export interface SightKept extends Kept<SightState> {
   readonly beginnings?: Readonly<Record<string, Beginning>>;
 }
 export type StreamKept = Kept<StreamSightState>;
+export type JudgeKept = Kept<JudgeSightState>;
 
 /** 16 hex digits: a function of the series, the objective (empty: blindness) and the number of the alert among its own. */
 export function alertId(series: SeriesKey, objective: string, ordinal: number): string {
@@ -200,12 +202,13 @@ function dropDetails(reason: string, frozen: FrozenObjective): string {
   return JSON.stringify({ reason, target, baseline, ...numbers });
 }
 
-/** The row of a change of sight: of a series, or of all. */
+/** The row of a change of sight: of a series, or of all; `watch` tells apart those who watch all. */
 export function blindRow(
   series: SeriesKey,
   severity: Severity,
   { ordinal, openedAtMs }: Numbered,
-  transition: SightTransition | StreamTransition | SupersededSight,
+  transition: SightTransition | StreamTransition | JudgeTransition | SupersededSight,
+  watch = '',
 ): AlertRow {
   const { kind, reason, sinceMs, atMs } = transition;
   const counts =
@@ -214,7 +217,7 @@ export function blindRow(
       : {};
   const details: Json = { reason, since: new Date(sinceMs).toISOString(), ...counts };
   return {
-    alert_id: alertId(series, '', ordinal),
+    alert_id: alertId(series, watch, ordinal),
     kind: 'blind',
     objective: '',
     transition: kind,

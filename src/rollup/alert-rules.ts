@@ -1,4 +1,5 @@
 import type { ObjectiveRule } from '../estimate/frozen-objective.js';
+import type { JudgeRules } from '../estimate/judge-sight.js';
 import type { SightRules } from '../estimate/sight.js';
 import type { StreamRules } from '../estimate/stream-sight.js';
 import type { Severity } from '../model/estimate.js';
@@ -10,7 +11,7 @@ export interface AlertRules {
   readonly waitMs: number;
   /** An alert is closed when its series had no conversation for so long and another one of its agent had. Milliseconds. */
   readonly supersededMs: number;
-  readonly blind: SightRules & StreamRules & { readonly severity: Severity };
+  readonly blind: SightRules & StreamRules & JudgeRules & { readonly severity: Severity };
 }
 
 /** An objective and the series that it is for; no names: all. */

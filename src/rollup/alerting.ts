@@ -5,6 +5,7 @@ import type { AlertRules } from './alert-rules.js';
 import type { DeliveryEvents, DeliveryRules } from './deliveries.js';
 import { deliverAlerts } from './deliveries.js';
 import { createDetectors } from './detectors.js';
+import { stepJudge } from './judge-watch.js';
 import { stepStream } from './stream-watch.js';
 import type { WebhookRules } from './webhook-http.js';
 import { postWebhook } from './webhook-http.js';
@@ -45,8 +46,9 @@ export function createAlerting(
   return {
     async step({ nowMs, wallMs }) {
       const blind = await stepStream(store, rules.alerts.blind, wallMs);
+      const judge = await stepJudge(store, rules.alerts.blind, wallMs);
       const drops = nowMs === null ? [] : await detectors.step(nowMs);
-      const written = [...blind, ...drops];
+      const written = [...blind, ...judge, ...drops];
       for (const { alert_id: alertId, assistant_id: assistantId, kind, transition, severity, objective } of written) {
         events.alertChanged({ alertId, assistantId, kind, transition, severity, objective });
       }

@@ -8,9 +8,14 @@ import { writeAlerts, writeStates } from './alert-writes.js';
 
 const MINUTE_MS = 60_000;
 /** How far back a first look goes; the heartbeats of more than 30 days are gone anyway. */
-const FIRST_LOOK_MS = 24 * 3_600_000;
+export const FIRST_LOOK_MS = 24 * 3_600_000;
 /** Heartbeats of a minute are all there so long after its end. */
 const SETTLED_MS = 30_000;
+
+/** Up to where minutes are over, and their heartbeats written. */
+export function overUntil(wallMs: number): number {
+  return Math.floor((wallMs - SETTLED_MS) / MINUTE_MS) * MINUTE_MS;
+}
 
 /**
  * Looks at the workers' heartbeats up to `wallMs`, and writes what of it makes all blind, or ends that. A function of the
@@ -28,7 +33,7 @@ export async function stepStream(
     row === undefined
       ? { state: FULL_STREAM_SIGHT, opened: 0, openedAtMs: null }
       : (JSON.parse(String(row['state'])) as StreamKept);
-  const untilMs = Math.floor((wallMs - SETTLED_MS) / MINUTE_MS) * MINUTE_MS;
+  const untilMs = overUntil(wallMs);
   const fromMs = kept.state.lastMs ?? untilMs - FIRST_LOOK_MS;
   const [minutes, newest, readMicros] = await Promise.all([
     store.rows(

@@ -48,6 +48,7 @@ function blindLines({ transition }: AlertRow, details: Details): string[] {
     unscored: 'nothing in its latest conversations could be scored',
     silent: 'no worker gives a sign of life',
     lag: 'what is read lags behind',
+    judge: 'the judge does not answer',
   };
   return [
     `cannot be seen: ${why[String(details['reason'])] ?? ''}`,

@@ -475,8 +475,8 @@ class RunningWorker implements Worker {
 
   private judgeHealth(): { readonly [key: string]: string | number } {
     if (this.judge === null) return {};
-    const { breaker, inFlight } = this.judge.judge.stats();
-    return { judge: breaker, judgeInFlight: inFlight };
+    const { breaker, inFlight, answers } = this.judge.judge.stats();
+    return { judge: breaker, judgeInFlight: inFlight, judgeAnswers: answers };
   }
 
   heartbeat(): Promise<void> {

@@ -28,6 +28,7 @@ export const ALERT_RULES: AlertRules = {
     silentMs: 5 * MINUTE_MS,
     lagMs: 10 * MINUTE_MS,
     forMs: 5 * MINUTE_MS,
+    judgeMs: 5 * MINUTE_MS,
     severity: 'ticket',
   },
 };

@@ -193,6 +193,41 @@ test('the silence of all workers is an alert, and a sign of life ends it', async
   ]);
 });
 
+test('a judge that answers no worker raises an alert of its own, which ends with its answers and masks no silence', async () => {
+  const store = await freshStore();
+  const beat = (minute: number, judge: string, judgeAnswers: number) => ({
+    worker: 'w',
+    source: 'spool',
+    atMs: at(minute),
+    streamTimeMs: at(minute),
+    details: { judge, judgeAnswers },
+  });
+  const [first, second] = [1, 2].map(() => createAlerting(store, ALERTING_RULES, NO_EVENTS));
+
+  await store.recordHeartbeats([0, 1, 2].map((minute) => beat(minute, 'closed', 7)));
+  await store.recordHeartbeats([3, 4, 5, 6, 7, 8, 9].map((minute) => beat(minute, 'open', 7)));
+  await first?.step({ nowMs: null, wallMs: at(11) });
+  await second?.step({ nowMs: null, wallMs: at(16) });
+  // A start, then an answer.
+  await store.recordHeartbeats([beat(20, 'closed', 0), beat(21, 'closed', 1)]);
+  await Promise.all([first?.step({ nowMs: null, wallMs: at(23) }), second?.step({ nowMs: null, wallMs: at(23) })]);
+
+  const rows = (await alertsOf(store)).map(({ transition, at: time, alert_id, details }) => [
+    transition,
+    String(time).slice(11, 16),
+    (JSON.parse(String(details)) as { reason: string }).reason,
+    alert_id,
+  ]);
+  const [opened, silent] = [rows[0]?.[3], rows[1]?.[3]];
+  expect(rows).toEqual([
+    ['opened', '00:08', 'judge', opened],
+    ['opened', '00:14', 'silent', silent],
+    ['closed', '00:20', 'silent', silent],
+    ['closed', '00:21', 'judge', opened],
+  ]);
+  expect(silent).not.toBe(opened);
+});
+
 test('an alert whose objective was taken out of the configuration is closed, once', async () => {
   const store = await freshStore();
   await writeClosed(store, [...stream(150, 3), ...stream(200, 60, 150)]);
