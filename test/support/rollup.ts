@@ -168,7 +168,17 @@ export async function storedEstimates(store: TestStore): Promise<readonly Estima
 
 function byKey(a: EstimateRow, b: EstimateRow): number {
   const key = (row: EstimateRow) =>
-    JSON.stringify([row.assistant_id, row.agent_version, row.policy, row.window, row.at, row.scope, row.mode, row.metric, row.k]);
+    JSON.stringify([
+      row.assistant_id,
+      row.agent_version,
+      row.policy,
+      row.window,
+      row.at,
+      row.scope,
+      row.mode,
+      row.metric,
+      row.k,
+    ]);
   return key(a) < key(b) ? -1 : 1;
 }
 
@@ -235,7 +245,10 @@ export async function storedComparisons(store: TestStore): Promise<readonly Comp
   return rows
     .map(
       (row) =>
-        ({ ...row, ...Object.fromEntries(numbers.map((name) => [name, Number(row[name])])) }) as unknown as ComparisonRow,
+        ({
+          ...row,
+          ...Object.fromEntries(numbers.map((name) => [name, Number(row[name])])),
+        }) as unknown as ComparisonRow,
     )
     .sort(byComparison);
 }

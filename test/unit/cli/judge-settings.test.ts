@@ -13,9 +13,7 @@ test('a judge of another class or revision has a policy of its own; one that is 
   const policy = policyOf();
 
   expect(policyOf('module=langchain-x', 'className=ChatX')).not.toBe(policy);
-  expect(policyOf('module=langchain-x', 'className=ChatX')).not.toBe(
-    policyOf('module=langchain-y', 'className=ChatX'),
-  );
+  expect(policyOf('module=langchain-x', 'className=ChatX')).not.toBe(policyOf('module=langchain-y', 'className=ChatX'));
   expect(policyOf('revision=2')).not.toBe(policy);
   expect(policyOf('baseUrl=http://127.0.0.1:11434/v1', 'apiKeyEnv=OTHER')).toBe(policy);
 });

@@ -19,7 +19,8 @@ const STARTS = [
   start('14', 260, series('9', { policy: 'q' })),
 ];
 const change = (of: Series) => ({ atMs: 400, seriesId: '10', series: of, windows: [0] });
-const idsOf = (pairs: ReturnType<typeof newestPairs>) => pairs.map(({ before, now }) => [before.seriesId, now.seriesId]);
+const idsOf = (pairs: ReturnType<typeof newestPairs>) =>
+  pairs.map(({ before, now }) => [before.seriesId, now.seriesId]);
 
 test('pairs the version that began last with the one before it, within environment and policy', () => {
   expect(idsOf(newestPairs([change(series('1'))], STARTS, 400))).toEqual([['12', '10']]);
