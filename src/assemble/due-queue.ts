@@ -4,49 +4,70 @@ export interface Due {
   readonly name: string;
 }
 
-interface Entry<T> {
+/** What was scheduled for one time. */
+interface Moment<T> {
   readonly atMs: number;
-  readonly item: T;
+  readonly items: T[];
+  /** By name, the last one first. */
+  sorted: boolean;
 }
 
 /**
- * A binary min-heap of the times at which items are due. An item may stand in it more than once: an entry counts only
- * while it still equals the item's own `dueMs`, the others are skipped when they surface. O(log n) an operation.
+ * The times at which items are due, each once, as a binary min-heap; the spans of a request mostly share one. An item may
+ * stand in it more than once: an entry counts only while its time still equals the item's own `dueMs`, the others are
+ * skipped when they surface. O(log n) an operation in the number of times, and in that of the items of one time.
  */
 export class DueQueue<T extends Due> {
-  private readonly heap: Entry<T>[] = [];
+  private readonly heap: Moment<T>[] = [];
+  private readonly moments = new Map<number, Moment<T>>();
 
   /** Sets the item's time; Infinity means never. */
   schedule(item: T, atMs: number): void {
     item.dueMs = atMs;
     if (atMs === Infinity) return;
-    this.heap.push({ atMs, item });
-    this.up(this.heap.length - 1);
+    let moment = this.moments.get(atMs);
+    if (moment === undefined) {
+      moment = { atMs, items: [], sorted: true };
+      this.moments.set(atMs, moment);
+      this.heap.push(moment);
+      this.up(this.heap.length - 1);
+    }
+    moment.items.push(item);
+    moment.sorted = false;
   }
 
   /** The least time, or null when nothing is due ever. */
   nextMs(): number | null {
-    this.skipStale();
-    return this.heap[0]?.atMs ?? null;
+    for (let first = this.heap[0]; first !== undefined; first = this.heap[0]) {
+      const { items, atMs } = first;
+      while (items.length > 0 && items[items.length - 1]?.dueMs !== atMs) items.pop();
+      if (items.length > 0) return atMs;
+      this.removeFirst(first);
+    }
+    return null;
   }
 
   /** Takes the first item that is due at `nowMs`; its own time becomes Infinity. */
   take(nowMs: number): { readonly item: T; readonly atMs: number } | undefined {
-    this.skipStale();
-    const first = this.heap[0];
-    if (first === undefined || first.atMs > nowMs) return undefined;
-    this.pop();
-    first.item.dueMs = Infinity;
-    return first;
-  }
-
-  private skipStale(): void {
-    for (let first = this.heap[0]; first !== undefined && first.atMs !== first.item.dueMs; first = this.heap[0]) {
-      this.pop();
+    for (let first = this.heap[0]; first !== undefined && first.atMs <= nowMs; first = this.heap[0]) {
+      const { items, atMs } = first;
+      if (!first.sorted) {
+        items.sort(lastFirst);
+        first.sorted = true;
+      }
+      const item = items.pop();
+      if (item === undefined) {
+        this.removeFirst(first);
+      } else if (item.dueMs === atMs) {
+        item.dueMs = Infinity;
+        return { item, atMs };
+      }
     }
+    return undefined;
   }
 
-  private pop(): void {
+  private removeFirst(first: Moment<T>): void {
+    this.moments.delete(first.atMs);
     const last = this.heap.pop();
     if (last === undefined || this.heap.length === 0) return;
     this.heap[0] = last;
@@ -78,14 +99,16 @@ export class DueQueue<T extends Due> {
   }
 
   private before(a: number, b: number): boolean {
-    const left = this.heap[a] as Entry<T>;
-    const right = this.heap[b] as Entry<T>;
-    return left.atMs < right.atMs || (left.atMs === right.atMs && left.item.name < right.item.name);
+    return (this.heap[a] as Moment<T>).atMs < (this.heap[b] as Moment<T>).atMs;
   }
 
   private swap(a: number, b: number): void {
-    const kept = this.heap[a] as Entry<T>;
-    this.heap[a] = this.heap[b] as Entry<T>;
+    const kept = this.heap[a] as Moment<T>;
+    this.heap[a] = this.heap[b] as Moment<T>;
     this.heap[b] = kept;
   }
+}
+
+function lastFirst(a: Due, b: Due): number {
+  return a.name < b.name ? 1 : a.name > b.name ? -1 : 0;
 }
