@@ -200,7 +200,7 @@ class Run implements Hands {
   private repeatOfPast(span: AgentSpan): DropReason | null {
     const { traceId, spanId } = span.span;
     const past = this.state.memory.trace(traceId);
-    const interaction = past?.interactions.get(spanId);
+    const interaction = past?.interactionOf(spanId);
     if (interaction === undefined) return past?.ancestors.has(spanId) === true ? 'duplicate' : null;
     const phantom = interaction.root === 'phantom' && interaction.rootSpanId === spanId;
     const tellsMore = phantom || (interaction.unended.has(spanId) && hasEnded(span));

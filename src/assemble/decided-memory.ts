@@ -9,6 +9,7 @@
  */
 import type { AgentSpan } from '../model/agent-span.js';
 import type { SpanId, TraceId } from '../model/span.js';
+import { Fifo } from './fifo.js';
 
 /**
  * How an interaction ended: `whole` (root seen and ended), `partial` (decided without that: what still comes makes a
@@ -50,8 +51,8 @@ export interface PastAncestor {
 
 /** What is remembered of one trace. */
 export interface PastTrace {
-  /** The interaction that a span belonged to; also under the id of a phantom root. */
-  readonly interactions: ReadonlyMap<SpanId, PastInteraction>;
+  /** The interaction that a span belonged to, the latest if there were several; also by the id of a phantom root. */
+  interactionOf(spanId: SpanId): PastInteraction | undefined;
   readonly ancestors: ReadonlyMap<SpanId, PastAncestor>;
   /** Ids of parents that never came while the interactions below them were open. */
   readonly missingParents: ReadonlyMap<SpanId, number>;
@@ -59,30 +60,88 @@ export interface PastTrace {
   readonly roots: readonly PastInteraction[];
 }
 
-interface OpenPastTrace extends PastTrace {
-  readonly interactions: Map<SpanId, PastInteraction>;
-  ancestors: ReadonlyMap<SpanId, PastAncestor>;
-  missingParents: ReadonlyMap<SpanId, number>;
-  readonly roots: PastInteraction[];
-}
-
 /** Most traces have one interaction below nothing; they share these, which are never written to. */
 const NO_ANCESTORS: ReadonlyMap<SpanId, PastAncestor> = new Map();
 const NO_PARENTS: ReadonlyMap<SpanId, number> = new Map();
 
+/** Up to so many ids are looked through; beyond, they have an index. Most traces have a handful. */
+const IDS_WITHOUT_INDEX = 32;
+
 /** A trace may hold turns for ever; only the latest can still get spans that have lost their parent. */
 const ROOTS_PER_TRACE = 64;
+
+class OpenPastTrace implements PastTrace {
+  /** Oldest first. */
+  private interactions: PastInteraction[] = [];
+  private index: Map<SpanId, PastInteraction> | null = null;
+  private ids = 0;
+  ancestors: ReadonlyMap<SpanId, PastAncestor> = NO_ANCESTORS;
+  missingParents: ReadonlyMap<SpanId, number> = NO_PARENTS;
+  roots: readonly PastInteraction[] = [];
+
+  constructor(readonly traceId: TraceId) {}
+
+  interactionOf(spanId: SpanId): PastInteraction | undefined {
+    if (this.index !== null) return this.index.get(spanId);
+    return this.interactions.findLast((past) => past.rootSpanId === spanId || past.spanIds.includes(spanId));
+  }
+
+  /** Nothing is remembered of it any more. */
+  get isEmpty(): boolean {
+    return this.interactions.length === 0 && this.ancestors.size === 0;
+  }
+
+  add(interaction: PastInteraction): void {
+    // A list of its own length: nearly all traces have one.
+    if (this.interactions.length === 0) this.interactions = [interaction];
+    else this.interactions.push(interaction);
+    this.ids += interaction.spanIds.length;
+    if (this.index !== null) addTo(this.index, interaction);
+    else if (this.ids > IDS_WITHOUT_INDEX) {
+      this.index = new Map();
+      for (const each of this.interactions) addTo(this.index, each);
+    }
+    this.countMissingParent(interaction, 1);
+    if (interaction.holder !== null) this.roots = [...this.roots.slice(1 - ROOTS_PER_TRACE), interaction];
+  }
+
+  /** Forgets the oldest, which it gives back. */
+  removeOldest(): PastInteraction {
+    const oldest = this.interactions.shift() as PastInteraction;
+    this.ids -= oldest.spanIds.length;
+    if (this.index !== null) {
+      for (const spanId of [oldest.rootSpanId, ...oldest.spanIds]) {
+        if (this.index.get(spanId) === oldest) this.index.delete(spanId);
+      }
+    }
+    this.countMissingParent(oldest, -1);
+    if (this.roots[0] === oldest) this.roots = this.roots.slice(1);
+    return oldest;
+  }
+
+  private countMissingParent({ missingParentId }: PastInteraction, change: 1 | -1): void {
+    if (missingParentId === null) return;
+    if (this.missingParents === NO_PARENTS) this.missingParents = new Map();
+    const counts = this.missingParents as Map<SpanId, number>;
+    const count = (counts.get(missingParentId) ?? 0) + change;
+    if (count > 0) counts.set(missingParentId, count);
+    else counts.delete(missingParentId);
+  }
+}
+
+function addTo(index: Map<SpanId, PastInteraction>, interaction: PastInteraction): void {
+  index.set(interaction.rootSpanId, interaction);
+  for (const spanId of interaction.spanIds) index.set(spanId, interaction);
+}
 
 /** Spans above interactions keep their content, for the conversation's name; a tenth of the interactions is plenty. */
 const ANCESTORS_PER_INTERACTION = 0.1;
 
 export class DecidedMemory {
   private readonly traces = new Map<TraceId, OpenPastTrace>();
-  private readonly order = new Map<PastInteraction, TraceId>();
-  /** Goes on where it stopped: one that starts anew passes over all that has been deleted before the oldest. */
-  private readonly oldest = this.order.entries();
-  private readonly ancestorOrder = new Map<PastAncestor, TraceId>();
-  private readonly oldestAncestor = this.ancestorOrder.entries();
+  /** The trace of each interaction, oldest first. */
+  private readonly order = new Fifo<OpenPastTrace>();
+  private readonly ancestorOrder = new Fifo<{ readonly ancestor: PastAncestor; readonly trace: OpenPastTrace }>();
   private spans = 0;
 
   trace(traceId: TraceId): PastTrace | undefined {
@@ -106,20 +165,14 @@ export class DecidedMemory {
     bounds: { readonly rememberedInteractions: number; readonly rememberedSpans: number },
   ): void {
     const trace = this.opened(traceId);
-    trace.interactions.set(interaction.rootSpanId, interaction);
-    for (const spanId of interaction.spanIds) trace.interactions.set(spanId, interaction);
-    this.countMissingParent(trace, interaction, 1);
-    if (interaction.holder !== null) {
-      trace.roots.push(interaction);
-      if (trace.roots.length > ROOTS_PER_TRACE) trace.roots.shift();
-    }
-    this.order.set(interaction, traceId);
+    trace.add(interaction);
+    this.order.push(trace);
     this.spans += interaction.spanIds.length;
     if (ancestors.length > 0) {
       if (trace.ancestors === NO_ANCESTORS) trace.ancestors = new Map();
       for (const ancestor of ancestors) {
         (trace.ancestors as Map<SpanId, PastAncestor>).set(ancestor.span.span.spanId, ancestor);
-        this.ancestorOrder.set(ancestor, traceId);
+        this.ancestorOrder.push({ ancestor, trace });
       }
     }
 
@@ -131,45 +184,26 @@ export class DecidedMemory {
   private opened(traceId: TraceId): OpenPastTrace {
     let trace = this.traces.get(traceId);
     if (trace === undefined) {
-      trace = { interactions: new Map(), ancestors: NO_ANCESTORS, missingParents: NO_PARENTS, roots: [] };
+      trace = new OpenPastTrace(traceId);
       this.traces.set(traceId, trace);
     }
     return trace;
   }
 
   private forgetOldest(): void {
-    const [interaction, traceId] = this.oldest.next().value as [PastInteraction, TraceId];
-    this.order.delete(interaction);
-    this.spans -= interaction.spanIds.length;
-    const trace = this.traces.get(traceId) as OpenPastTrace;
-    for (const spanId of [interaction.rootSpanId, ...interaction.spanIds]) {
-      if (trace.interactions.get(spanId) === interaction) trace.interactions.delete(spanId);
-    }
-    this.countMissingParent(trace, interaction, -1);
-    const root = trace.roots.indexOf(interaction);
-    if (root >= 0) trace.roots.splice(root, 1);
-    this.closeIfEmpty(traceId, trace);
+    const trace = this.order.shift() as OpenPastTrace;
+    this.spans -= trace.removeOldest().spanIds.length;
+    this.closeIfEmpty(trace);
   }
 
   private forgetOldestAncestor(): void {
-    const [ancestor, traceId] = this.oldestAncestor.next().value as [PastAncestor, TraceId];
-    this.ancestorOrder.delete(ancestor);
-    const trace = this.traces.get(traceId) as OpenPastTrace;
+    const { ancestor, trace } = this.ancestorOrder.shift() as { ancestor: PastAncestor; trace: OpenPastTrace };
     const spanId = ancestor.span.span.spanId;
     if (trace.ancestors.get(spanId) === ancestor) (trace.ancestors as Map<SpanId, PastAncestor>).delete(spanId);
-    this.closeIfEmpty(traceId, trace);
+    this.closeIfEmpty(trace);
   }
 
-  private countMissingParent(trace: OpenPastTrace, { missingParentId }: PastInteraction, change: 1 | -1): void {
-    if (missingParentId === null) return;
-    if (trace.missingParents === NO_PARENTS) trace.missingParents = new Map();
-    const counts = trace.missingParents as Map<SpanId, number>;
-    const count = (counts.get(missingParentId) ?? 0) + change;
-    if (count > 0) counts.set(missingParentId, count);
-    else counts.delete(missingParentId);
-  }
-
-  private closeIfEmpty(traceId: TraceId, trace: OpenPastTrace): void {
-    if (trace.interactions.size === 0 && trace.ancestors.size === 0) this.traces.delete(traceId);
+  private closeIfEmpty(trace: OpenPastTrace): void {
+    if (trace.isEmpty) this.traces.delete(trace.traceId);
   }
 }

@@ -186,7 +186,7 @@ class Grouping {
       node.parent = parent;
       return;
     }
-    const interaction = this.past?.interactions.get(parentId);
+    const interaction = this.past?.interactionOf(parentId);
     if (interaction !== undefined && !(interaction.root === 'phantom' && interaction.rootSpanId === parentId)) {
       const root = interaction.ending === 'partial' ? this.nodes.get(interaction.rootSpanId) : undefined;
       if (root === undefined) node.top = { kind: 'past', interaction };
@@ -328,7 +328,7 @@ class Grouping {
 
   /** The interaction that stood under a phantom with this id and is decided. */
   private pastPhantom(id: SpanId): TurnNode | undefined {
-    const interaction = this.past?.interactions.get(id);
+    const interaction = this.past?.interactionOf(id);
     return interaction === undefined ? undefined : this.turnOfPast(interaction);
   }
 
@@ -494,7 +494,7 @@ class Grouping {
   private isSecondPart(rootId: SpanId, nodes: readonly Node[]): boolean {
     const past = this.past;
     if (past === undefined) return false;
-    if (past.interactions.get(rootId)?.rootSpanId === rootId || past.missingParents.has(rootId)) return true;
+    if (past.interactionOf(rootId)?.rootSpanId === rootId || past.missingParents.has(rootId)) return true;
     return past.missingParents.size > 0 && nodes.some((node) => past.missingParents.has(node.span.span.spanId));
   }
 }

@@ -23,20 +23,24 @@ test('finds the interaction of a span, also under a root that was never seen', (
   const interaction = past('r', 'a', 'b');
   memory.remember('t', interaction, [], WIDE);
 
-  expect(memory.trace('t')?.interactions.get('b')).toBe(interaction);
-  expect(memory.trace('t')?.interactions.get('r')).toBe(interaction);
+  expect(memory.trace('t')?.interactionOf('b')).toBe(interaction);
+  expect(memory.trace('t')?.interactionOf('r')).toBe(interaction);
   expect(memory.trace('u')).toBeUndefined();
 });
 
-test('forgets the oldest first when there are more than the bound, and all of it', () => {
+test.each([3, 40])('forgets the oldest first when there are more than the bound of %i, and all of it', (bound) => {
   const memory = new DecidedMemory();
-  for (let at = 0; at < 10; at += 1) {
-    memory.remember('t', past(`r${String(at)}`, `s${String(at)}`), [], { ...WIDE, rememberedInteractions: 3 });
+  for (let at = 0; at < bound + 7; at += 1) {
+    const bounds = { rememberedInteractions: bound, rememberedSpans: 100 };
+    memory.remember('t', past(`r${String(at)}`, `s${String(at)}`), [], bounds);
   }
 
-  expect(memory.size).toBe(3);
-  expect([...(memory.trace('t')?.interactions.keys() ?? [])]).toEqual(['r7', 's7', 'r8', 's8', 'r9', 's9']);
-  expect(memory.trace('t')?.missingParents.get('up')).toBe(3);
+  expect(memory.size).toBe(bound);
+  const known = Array.from({ length: bound + 7 }, (_, at) =>
+    [`r${String(at)}`, `s${String(at)}`].map((spanId) => memory.trace('t')?.interactionOf(spanId) !== undefined),
+  );
+  expect(known).toEqual([...Array(7).fill([false, false]), ...Array(bound).fill([true, true])]);
+  expect(memory.trace('t')?.missingParents.get('up')).toBe(bound);
 });
 
 test('one large interaction pushes out many small ones', () => {
@@ -54,5 +58,5 @@ test('a span that two parts share is remembered as long as one of them', () => {
   memory.remember('t', past('r', 'a'), [], { ...WIDE, rememberedInteractions: 1 });
   memory.remember('t', second, [], { ...WIDE, rememberedInteractions: 1 });
 
-  expect(memory.trace('t')?.interactions.get('a')).toBe(second);
+  expect(memory.trace('t')?.interactionOf('a')).toBe(second);
 });
