@@ -105,7 +105,19 @@ function reasoningText(block: JsonObject): string {
  * streamed pieces of parallel calls of one tool together write several as one; they are parted again.
  */
 export function toolCallParts(block: JsonObject): ToolCallPart[] {
-  const part = toolCallPart(block);
+  return parted(toolCallPart(block));
+}
+
+/** As `toolCallParts`, for a recorder that has one place for each member. */
+export function plainCallParts(id: Json | undefined, name: Json | undefined, args: Json | undefined): ToolCallPart[] {
+  return parted(callPart(callId(id), nameOf(name), recordedArguments(args, 'model'), false));
+}
+
+function nameOf(name: Json | undefined): string {
+  return typeof name === 'string' ? name.trim() : '';
+}
+
+function parted(part: ToolCallPart): ToolCallPart[] {
   if (part.arguments.status !== 'malformed') return [part];
   const texts = concatenatedJson(part.arguments.text);
   if (texts === undefined) return [part];
@@ -130,7 +142,7 @@ function toolCallPart(block: JsonObject): ToolCallPart {
     (value) => value !== undefined,
   );
   const providerExecuted = SERVER_CALL_TYPES.has(type) || block.providerExecuted === true || block.builtin === true;
-  return callPart(id, typeof name === 'string' ? name.trim() : '', recordedArguments(args, 'model'), providerExecuted);
+  return callPart(id, nameOf(name), recordedArguments(args, 'model'), providerExecuted);
 }
 
 function callPart(
@@ -158,11 +170,21 @@ export function toolResultPart(block: JsonObject, content = block.content, block
   );
   const name = [block.name, block.toolName, block.tool_name].find((value) => typeof value === 'string');
   const recorded = [block.response, block.result, block.output, content, inner].find((v) => v !== undefined);
-  const outputType = isJsonObject(recorded) && typeof recorded.type === 'string' ? recorded.type : '';
   const isError = block.is_error === true || block.isError === true || block.status === 'error';
+  return plainResultPart(id, name, recorded ?? null, isError);
+}
+
+/** As `toolResultPart`, for a recorder that has one place for each member. */
+export function plainResultPart(
+  id: string | undefined,
+  name: Json | undefined,
+  recorded: Json,
+  isError = false,
+): ToolResultPart {
+  const outputType = isJsonObject(recorded) && typeof recorded.type === 'string' ? recorded.type : '';
   const part = {
     type: 'tool_result' as const,
-    result: resultValue(AI_SDK_OUTPUTS.has(outputType) ? ((recorded as JsonObject).value ?? null) : (recorded ?? null)),
+    result: resultValue(AI_SDK_OUTPUTS.has(outputType) ? ((recorded as JsonObject).value ?? null) : recorded),
     isError: isError || outputType.startsWith('error-') || outputType === 'execution-denied',
   };
   if (typeof name === 'string' && name !== '') return id === undefined ? { ...part, name } : { ...part, id, name };

@@ -8,10 +8,10 @@ import { jsonish, looseJson } from '../jsonish.js';
 import {
   contentParts,
   encodedContentParts,
+  plainCallParts,
+  plainResultPart,
   resultValue,
   textParts,
-  toolCallParts,
-  toolResultPart,
 } from '../message-parts.js';
 import { readMessage, readMessages, roleOf, withCalls } from '../messages.js';
 import { answerIn, isPythonRepr, opaqueMessages, questionIn } from '../opaque.js';
@@ -65,10 +65,7 @@ function message(members: Members, fallbackRole: Role): Message {
   if (role === 'tool') {
     const texts = blocks.map((block) => block.get('message_content.text')).filter((text) => typeof text === 'string');
     const result = content ?? texts.join('\n');
-    return {
-      role,
-      parts: [toolResultPart({ id: id ?? null, name: name ?? null, content: result })],
-    };
+    return { role, parts: [plainResultPart(id, name, result)] };
   }
   const calls = toolCalls(members).concat(legacyCall(members));
   // The list of blocks and the plain content say the same; the plain one is a summary.
@@ -100,13 +97,13 @@ function toolCall(members: Members): ToolCallPart[] | undefined {
   const name = members.get('tool_call.function.name');
   const args = members.get('tool_call.function.arguments');
   if (id === undefined && name === undefined && args === undefined) return undefined;
-  return toolCallParts({ id: id ?? null, name: name ?? '', arguments: args ?? null });
+  return plainCallParts(id, name, args);
 }
 
 function legacyCall(members: Members): ToolCallPart[] {
   const name = members.get('message.function_call_name');
   const args = members.get('message.function_call_arguments_json');
-  return typeof name === 'string' ? toolCallParts({ name, arguments: args ?? null }) : [];
+  return typeof name === 'string' ? plainCallParts(undefined, name, args) : [];
 }
 
 /** The completions API: bare texts. */
