@@ -290,6 +290,7 @@ class Run implements Hands {
   /** The groups of a trace; takes back what was reported of interactions that a larger one has swallowed. */
   groups(trace: Trace): Group[] {
     const groups = this.grouped(trace);
+    if (trace.reported.size === 0) return groups;
     const known = groups.filter((group) => group.kind === 'turn' && trace.reported.has(group.rootSpanId));
     if (known.length === trace.reported.size) return groups;
     const turns = new Set(groups.filter((group) => group.kind === 'turn').map((group) => group.rootSpanId));
@@ -431,7 +432,8 @@ class Run implements Hands {
         missingParentId: group.missingParentId,
         holder: group.holder,
         crossed: group.crossed,
-        ...idsOf(group.members),
+        spanIds: group.members.map(idOf),
+        unended: unendedOf(group.members),
       },
       [...ancestors, ...group.aboveOthers].map(({ held, chain, at, missingParentId }) => ({
         span: this.ownBytes(held),
@@ -459,7 +461,8 @@ class Run implements Hands {
 
   private rememberJudge(trace: Trace, rootSpanId: SpanId, judged: readonly HeldSpan[]): void {
     const fixed = { ending: 'ownJudge', root: 'other', missingParentId: null, holder: null, crossed: [] } as const;
-    this.state.memory.remember(trace.name, { rootSpanId, ...fixed, ...idsOf(judged) }, [], this.rules);
+    const ids = { spanIds: judged.map(idOf), unended: unendedOf(judged) };
+    this.state.memory.remember(trace.name, { rootSpanId, ...fixed, ...ids }, [], this.rules);
   }
 
   /** Spans of a trace in which no dialect claims any: each is held for the quiet time. */
@@ -565,15 +568,13 @@ function reasonOf(group: Group, held: HeldSpan): DropReason {
   }
 }
 
-function idsOf(members: readonly HeldSpan[]): {
-  readonly spanIds: readonly SpanId[];
-  readonly unended: ReadonlySet<SpanId>;
-} {
-  const unended = members.filter((held) => !hasEnded(held.span)).map((held) => held.span.span.spanId);
-  return {
-    spanIds: members.map((held) => held.span.span.spanId),
-    unended: unended.length > 0 ? new Set(unended) : NONE,
-  };
+function idOf(held: HeldSpan): SpanId {
+  return held.span.span.spanId;
+}
+
+function unendedOf(members: readonly HeldSpan[]): ReadonlySet<SpanId> {
+  const unended = members.filter((held) => !hasEnded(held.span));
+  return unended.length > 0 ? new Set(unended.map(idOf)) : NONE;
 }
 
 const NONE: ReadonlySet<SpanId> = new Set();

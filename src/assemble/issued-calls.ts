@@ -39,23 +39,48 @@ export class IssuedCall {
   }
 }
 
-/** The calls of a turn, found by what a copy of one elsewhere may still show: id, arguments, or only the name. */
+/** Something new that a part tells of a call. */
+interface Lesson {
+  readonly call: IssuedCall;
+  readonly part: ToolCallPart;
+  /** The name that the call then had, and whether it is new. */
+  readonly name: string;
+  readonly named: boolean;
+}
+
+/** The calls of a turn by what a copy of one elsewhere may still show without an id: arguments, or only the name. */
+class CallIndex {
+  readonly byName = new Map<string, IssuedCall[]>();
+  readonly withoutArguments = new Map<string, IssuedCall[]>();
+  private readonly byArguments = new Map<string, IssuedCall[]>();
+  private readonly keysOf = new Map<IssuedCall, Set<string>>();
+
+  add({ call, part, name, named }: Lesson): void {
+    if (named) append(this.byName, name, call);
+    if (part === call.parts[0] && part.arguments.status !== 'captured') append(this.withoutArguments, name, call);
+    const key = argumentsKey(part.arguments);
+    const known = this.keysOf.get(call) ?? new Set();
+    if (key === null || known.has(key)) return;
+    this.keysOf.set(call, known.add(key));
+    append(this.byArguments, `${name}\n${key}`, call);
+  }
+
+  withArguments(name: string, key: string): readonly IssuedCall[] | undefined {
+    return this.byArguments.get(`${name}\n${key}`);
+  }
+}
+
+/** The calls of a turn. A copy of one elsewhere is found by its id, else by what else it shows. */
 class IssuedCalls {
   readonly all: IssuedCall[] = [];
   private readonly byId = new Map<string, IssuedCall[]>();
-  /** Made when asked for, as is `keysOf`: an id mostly says enough. */
-  private byArgumentsKey: Map<string, IssuedCall[]> | null = null;
-  private keysOf: Map<IssuedCall, Set<string>> | null = null;
-  /** Parts that `byArgumentsKey` has not been told of yet, with the name that their call then had. */
-  private unkeyed: { readonly call: IssuedCall; readonly part: ToolCallPart; readonly name: string }[] = [];
-  private readonly byName = new Map<string, IssuedCall[]>();
-  private readonly withoutArguments = new Map<string, IssuedCall[]>();
+  /** Made when asked for: an id mostly says enough. */
+  private index: CallIndex | null = null;
+  /** What the index has not been told of yet. */
+  private lessons: Lesson[] = [];
 
   issue(call: IssuedCall, part: ToolCallPart): IssuedCall {
     this.all.push(call);
-    call.name = part.name;
-    append(this.byName, part.name, call);
-    if (part.arguments.status !== 'captured') append(this.withoutArguments, part.name, call);
     this.learn(call, part);
     return call;
   }
@@ -63,31 +88,23 @@ class IssuedCalls {
   /** Adds what a copy of the call tells beyond what is known. */
   learn(call: IssuedCall, part: ToolCallPart): void {
     const newId = call.id === undefined && part.id !== undefined;
-    if (call.parts.length > 0 && !newId && !tellsArguments(call, part)) return;
+    const issued = call.parts.length === 0;
+    if (!issued && !newId && !tellsArguments(call, part)) return;
     call.parts.push(part);
-    if (call.name === '') {
-      call.name = part.name;
-      append(this.byName, part.name, call);
-    }
+    const named = issued || call.name === '';
+    if (named) call.name = part.name;
     if (newId) {
       call.id = part.id;
       append(this.byId, part.id, call);
     }
-    this.unkeyed.push({ call, part, name: call.name });
+    this.lessons.push({ call, part, name: call.name, named });
   }
 
-  private byArguments(name: string, key: string): readonly IssuedCall[] | undefined {
-    this.byArgumentsKey ??= new Map();
-    this.keysOf ??= new Map();
-    for (const { call, part, name: itsName } of this.unkeyed) {
-      const its = argumentsKey(part.arguments);
-      const known = this.keysOf.get(call) ?? new Set();
-      if (its === null || known.has(its)) continue;
-      this.keysOf.set(call, known.add(its));
-      append(this.byArgumentsKey, `${itsName}\n${its}`, call);
-    }
-    this.unkeyed = [];
-    return this.byArgumentsKey.get(`${name}\n${key}`);
+  private indexed(): CallIndex {
+    this.index ??= new CallIndex();
+    for (const lesson of this.lessons) this.index.add(lesson);
+    this.lessons = [];
+    return this.index;
   }
 
   /** The known call that a part seen elsewhere is a copy of; none that `used` holds. */
@@ -101,14 +118,15 @@ class IssuedCalls {
     // Only where ids repeat do arguments have to choose.
     const only = sameId?.length === 1 ? pick(sameId, named) : undefined;
     if (only !== undefined) return only;
+    const index = this.indexed();
     const key = argumentsKey(part.arguments);
     const sameKey = (call: IssuedCall) => key !== null && call.argumentsKeys.includes(key);
-    const sameArguments = key === null ? undefined : this.byArguments(part.name, key);
+    const sameArguments = key === null ? undefined : index.withArguments(part.name, key);
     return (
       pick(sameId, (call) => named(call) && sameKey(call)) ??
       pick(sameId, named) ??
       pick(sameArguments, noOtherId) ??
-      pick((key === null ? this.byName : this.withoutArguments).get(part.name), noOtherId) ??
+      pick((key === null ? index.byName : index.withoutArguments).get(part.name), noOtherId) ??
       pick(sameArguments, () => true)
     );
   }
@@ -205,22 +223,32 @@ const AFTER_OUTPUT = 1_000_000;
  * Only messages after the turn's own question count; those before it are earlier turns.
  */
 function readHistories(calls: readonly ModelCall[], issued: IssuedCalls): void {
-  const questions = new Map<AgentSpan | null, string | undefined>();
-  const previous = new Map<AgentSpan | null, ModelCall>();
+  const conversations = new Map<
+    AgentSpan | null,
+    { asked: boolean; question?: string | undefined; last: ModelCall | null }
+  >();
   for (const call of calls) {
     const input = call.input;
+    let conversation = conversations.get(call.agent);
+    if (conversation === undefined) {
+      conversation = { asked: false, last: null };
+      conversations.set(call.agent, conversation);
+    }
     if (input?.complete === true) {
-      if (!questions.has(call.agent)) questions.set(call.agent, lastUserText(input.messages));
-      const before = previous.get(call.agent) ?? null;
+      if (!conversation.asked) {
+        conversation.asked = true;
+        conversation.question = lastUserText(input.messages);
+      }
+      const before = conversation.last;
       readHistory(
         input.messages,
-        afterQuestion(input.messages, questions.get(call.agent)),
+        afterQuestion(input.messages, conversation.question),
         issued,
         call.agent,
         (index) => new IssuedCall(before, call.agent, before?.endNano ?? call.startNano, AFTER_OUTPUT + index, false),
       );
     }
-    if (!call.failed) previous.set(call.agent, call);
+    if (!call.failed) conversation.last = call;
   }
 }
 
@@ -261,6 +289,7 @@ function readHistory(
   agent: AgentSpan | null,
   create: (index: number) => IssuedCall,
 ): void {
+  if (from >= messages.length) return;
   const used = new Set<IssuedCall>();
   const waiting: Waiting[] = [];
   let created = 0;

@@ -166,7 +166,8 @@ function signature(messages: Messages | undefined): string {
     .join('\n');
 }
 
-function joinByResponse(groups: readonly AgentSpan[][]): AgentSpan[][] {
+function joinByResponse(groups: readonly AgentSpan[][]): readonly AgentSpan[][] {
+  if (groups.length < 2) return groups;
   const byResponse = new Map<string, AgentSpan[][]>();
   const joined: AgentSpan[][] = [];
   for (const members of groups) {

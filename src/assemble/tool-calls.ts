@@ -2,7 +2,7 @@ import type { AgentSpan, SpanFacts } from '../model/agent-span.js';
 import type { ToolCall, ToolOffer } from '../model/interaction.js';
 import type { Json } from '../model/json.js';
 import { isCutJson } from '../model/json-text.js';
-import type { ToolDefinition } from '../model/message.js';
+import type { RecordedArguments, ToolDefinition } from '../model/message.js';
 import { handoffTarget } from './handoffs.js';
 import { inOrder } from './in-order.js';
 import { issuedCalls, type IssuedCall } from './issued-calls.js';
@@ -95,10 +95,7 @@ function resolve(entry: Made, interrupted: boolean, position: number, owner: str
   const name = nameOf(entry);
   const last = runs[runs.length - 1];
   const offer = offerOf(name, call, runs, agentOf(entry));
-  const args = resolveArguments(
-    [...runs.flatMap((run) => run.arguments), ...(call?.parts ?? []).map((part) => part.arguments)],
-    offer,
-  );
+  const args = resolveArguments(recordedArguments(call, runs), offer);
   const result: Json | undefined = last?.result ?? call?.result?.result ?? undefined;
   const pending = last === undefined ? interrupted && result === undefined : last.waits;
   const failure = pending ? undefined : failureOf(call, last, result);
@@ -126,6 +123,14 @@ function resolve(entry: Made, interrupted: boolean, position: number, owner: str
   };
 }
 
+/** Best source first. */
+function recordedArguments(call: IssuedCall | null, runs: readonly ToolRun[]): readonly RecordedArguments[] {
+  const recorded: RecordedArguments[] = [];
+  for (const run of runs) recorded.push(...run.arguments);
+  for (const part of call?.parts ?? []) recorded.push(part.arguments);
+  return recorded;
+}
+
 function isCutResult(result: Json): boolean {
   return typeof result === 'string' && isCutJson(result);
 }
@@ -149,11 +154,18 @@ function offerOf(name: string, call: IssuedCall | null, runs: readonly ToolRun[]
     const definition = offered.find((candidate) => candidate.name === name);
     return definition === undefined ? { kind: 'not_offered' } : asOffer(definition);
   }
-  for (const span of [...runs.flatMap((run) => run.spans), ...(agent === null ? [] : [agent])]) {
-    const definition = span.read('toolDefinitions')?.value.find((candidate) => candidate.name === name);
-    if (definition !== undefined) return asOffer(definition);
+  for (const run of runs) {
+    for (const span of run.spans) {
+      const definition = definitionOn(span, name);
+      if (definition !== undefined) return asOffer(definition);
+    }
   }
-  return { kind: 'unknown' };
+  const definition = agent === null ? undefined : definitionOn(agent, name);
+  return definition === undefined ? { kind: 'unknown' } : asOffer(definition);
+}
+
+function definitionOn(span: AgentSpan, name: string): ToolDefinition | undefined {
+  return span.read('toolDefinitions')?.value.find((candidate) => candidate.name === name);
 }
 
 function asOffer({ schema, freeText }: ToolDefinition): ToolOffer {
@@ -166,10 +178,10 @@ function asOffer({ schema, freeText }: ToolDefinition): ToolOffer {
  * its calls only if it has tool spans.
  */
 function isIncomplete(models: readonly ModelCall[], anyCall: boolean, anyHelper: boolean): boolean {
+  if (anyCall) return false;
   const stopped = models.some(
     (model) => !model.failed && model.read('finishReason') === 'tool_call' && model.calls.length === 0,
   );
-  if (anyCall) return false;
   if (stopped) return !anyHelper;
   const silent = models.filter((model) => !model.failed);
   return (

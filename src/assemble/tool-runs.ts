@@ -71,19 +71,19 @@ const NONE: ReadonlySet<string> = new Set();
 
 /** The tool runs of a turn in order of start. A tool span directly inside another of the same name is one run with it. */
 export function toolRuns(spans: readonly AgentSpan[], tree: TurnTree): readonly ToolRun[] {
-  const runOf = new Map<AgentSpan, AgentSpan[]>();
   const tools = spans.filter((span) => span.kind === 'tool' && !span.pseudoTool);
-  for (const span of tools) runOf.set(span, [span]);
-  for (const span of tools) {
-    const outer = outermostSame(span, tree);
-    if (outer === span) continue;
-    runOf.get(outer)?.push(span);
+  const inner = tools.filter((span) => outermostSame(span, tree) !== span);
+  if (inner.length === 0) return tools.map((span) => new ToolRun([span], tree.agent(span)));
+  const runOf = new Map(tools.map((span) => [span, [span]]));
+  for (const span of inner) {
+    runOf.get(outermostSame(span, tree))?.push(span);
     runOf.delete(span);
   }
   return [...runOf.values()].map((members) => new ToolRun(members, tree.agent(members[0] as AgentSpan)));
 }
 
 function outermostSame(span: AgentSpan, tree: TurnTree): AgentSpan {
+  if (tree.above(span)?.kind !== 'tool') return span;
   const name = span.read('toolName')?.value;
   let outer = span;
   for (;;) {

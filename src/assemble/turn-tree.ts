@@ -18,11 +18,13 @@ const TOP: Place = { above: null, agent: null, underTool: false };
 
 /** The spans of a turn as a tree. A span whose parent is not in the turn stands directly under the root. */
 export class TurnTree {
-  private readonly byId = new Map<SpanId, AgentSpan>();
   private readonly places = new Map<AgentSpan, Place>();
+  /** Where most spans of a turn stand. */
+  private readonly underRoot: Place;
+  private byId: ReadonlyMap<SpanId, AgentSpan> | null = null;
 
   constructor(private readonly turn: Turn) {
-    for (const span of turn.spans) this.byId.set(span.span.spanId, span);
+    this.underRoot = turn.root === null ? TOP : this.below(turn.root, TOP);
   }
 
   above(span: AgentSpan): AgentSpan | null {
@@ -40,10 +42,14 @@ export class TurnTree {
   private parent(span: AgentSpan): AgentSpan | null {
     if (span === this.turn.root) return null;
     const id = span.span.parentSpanId;
+    this.byId ??= new Map(this.turn.spans.map((each) => [each.span.spanId, each]));
     return (id === undefined ? undefined : this.byId.get(id)) ?? this.turn.root;
   }
 
   private place(span: AgentSpan): Place {
+    const { root } = this.turn;
+    if (span === root) return TOP;
+    if (root !== null && span.span.parentSpanId === root.span.spanId) return this.underRoot;
     return this.places.get(span) ?? this.findPlace(span);
   }
 
@@ -60,15 +66,14 @@ export class TurnTree {
     // A circle is cut open where the climb met it.
     let parent = current !== null && this.places.has(current) ? current : null;
     for (const child of path.toReversed()) {
-      this.places.set(child, this.below(parent));
+      this.places.set(child, parent === null ? TOP : this.below(parent, this.places.get(parent) ?? TOP));
       parent = child;
     }
     return this.places.get(span) ?? TOP;
   }
 
-  private below(parent: AgentSpan | null): Place {
-    if (parent === null) return TOP;
-    const place = this.places.get(parent) ?? TOP;
+  /** The place of what stands under a span that has this place itself. */
+  private below(parent: AgentSpan, place: Place): Place {
     const opaque = !TRANSPARENT.has(parent.kind);
     return {
       above: opaque ? parent : place.above,

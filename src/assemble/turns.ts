@@ -413,6 +413,7 @@ class Grouping {
     }
     const above = kind === 'turn' && root !== null ? this.ancestorsOf(root) : NOTHING_OVER;
     const closed = followed || (turn.root !== null && hasEnded(turn.root.span));
+    const { firstMs, lastMs, seq } = times(members, above);
     return {
       kind,
       rootSpanId: root?.span.span.spanId ?? turn.id,
@@ -428,7 +429,9 @@ class Grouping {
       holder: root !== null && isAgent(root.span) && mayHold(root.beyond) ? holderOf(root) : null,
       aboveOthers: turn.aboveOthers,
       crossed,
-      ...times(members, above),
+      firstMs,
+      lastMs,
+      seq,
     };
   }
 

@@ -44,12 +44,11 @@ export function assess(interaction: Interaction, expectation: Expectation | null
     scorePolicy(interaction, expectation, policy),
   ];
   const configured = policyIsConfigured(expectation, policy);
-  const verdictOf = (scores: readonly Score[]): Verdict => ({
-    interactionId: interaction.interactionId,
-    policy: policyHash(policy),
-    ...decideVerdict(scores, policy.required, configured),
-    scores,
-  });
+  const verdictOf = (scores: readonly Score[]): Verdict => {
+    const { label, neutral, leftOut, outstanding } = decideVerdict(scores, policy.required, configured);
+    const { interactionId } = interaction;
+    return { interactionId, policy: policyHash(policy), label, neutral, leftOut, outstanding, scores };
+  };
   return {
     open: questionsOf(criteria),
     verdict(word = NO_WORD) {
