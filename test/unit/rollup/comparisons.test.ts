@@ -18,7 +18,7 @@ const STARTS = [
   start('13', 250, series('2', { environment: 'staging' })),
   start('14', 260, series('9', { policy: 'q' })),
 ];
-const change = (of: Series) => ({ atMs: 400, seriesId: '10', series: of, windows: [0] });
+const change = (of: Series) => ({ atMs: 400, seriesId: '10', series: of, windows: [0], perTask: [] });
 const idsOf = (pairs: ReturnType<typeof newestPairs>) =>
   pairs.map(({ before, now }) => [before.seriesId, now.seriesId]);
 
