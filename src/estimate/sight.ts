@@ -93,7 +93,8 @@ export function foldSighting(
 ): { readonly state: SightState; readonly transition?: SightTransition } {
   if (!isAhead(sighting, state.position)) return { state };
   const { conversationId, firstClosedAtMs: atMs, seen } = sighting;
-  const recent = [...state.recent, { atMs, outstanding: seen === 'outstanding' }].slice(-rules.window);
+  const recent = state.recent.slice(-(rules.window - 1));
+  recent.push({ atMs, outstanding: seen === 'outstanding' });
   const unscored =
     seen === 'unscored'
       ? { count: state.unscored.count + 1, sinceMs: state.unscored.count === 0 ? atMs : state.unscored.sinceMs }

@@ -27,7 +27,8 @@ export function watchSight(
   let watching = state;
   for (const conversation of [...conversations].sort(comparePositions)) {
     if (conversation.firstClosedAtMs + rules.afterMs > nowMs) break;
-    const fold = foldSighting(watching, { ...conversation, seen: seenOf(conversation) }, rules);
+    const { conversationId, firstClosedAtMs } = conversation;
+    const fold = foldSighting(watching, { conversationId, firstClosedAtMs, seen: seenOf(conversation) }, rules);
     watching = fold.state;
     if (fold.transition !== undefined) transitions.push(fold.transition);
   }

@@ -23,12 +23,15 @@ export interface Detectors {
   step(nowMs: number): Promise<readonly AlertRow[]>;
 }
 
-/** Series whose kept states are read together, and those whose conversations are. */
+/** Series whose kept states are read together. */
 const KEPT_AT_ONCE = 2_000;
-const CHUNK = 200;
+/** Series whose conversations are read together: a query of 120 kB; and those of which more than a day has to be read. */
+const CHUNK = 1_000;
+const FAR_CHUNK = 200;
 /** How many times as far back as the least a chunk may have to read for one of its series, beside an hour. */
 const CHUNK_SPREAD = 4;
 const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
 /** Rows that are read of a series at a time. */
 const READ_ROWS = 20_000;
 const MAX_READ_ROWS = 2_000_000;
@@ -87,7 +90,7 @@ function chunksOf(
   for (const { id, series, leastMs } of ordered) {
     let chunk = chunks.at(-1);
     const backMs = nowMs - leastMs;
-    if (chunk === undefined || chunk.size === CHUNK || backMs > reachMs) {
+    if (chunk === undefined || chunk.size >= (backMs > DAY_MS ? FAR_CHUNK : CHUNK) || backMs > reachMs) {
       chunk = new Map();
       chunks.push(chunk);
       reachMs = CHUNK_SPREAD * Math.max(HOUR_MS, backMs);
@@ -220,7 +223,7 @@ async function readConversations(
   const from = [...chunk].map(([id, series]) => ({ id, ...positionsOf(series, kept.get(id) ?? NOTHING_KEPT, rules) }));
   const ids = listOf(from.map(({ id }) => id));
   const since = (column: 'sightMs' | 'leastMs') => {
-    const times = from.map((one) => millis(one[column])).join(', ');
+    const times = from.map((one) => millis(one[column])).join(',');
     return `toUnixTimestamp64Milli(first_closed_at) >= transform(series, [${ids}], [${times}], 0)`;
   };
   const leastMs = Math.min(...from.map((one) => one.leastMs));
@@ -330,9 +333,9 @@ async function isSuperseded(
   return Number(row?.['own']) === 0 && Number(row?.['others']) > 0;
 }
 
-/** Hashes of 64 bits, as the engine wrote them. */
-function listOf(ids: readonly string[]): string {
-  return ids.map((id) => `toUInt64(${id})`).join(', ');
+/** Hashes of 64 bits, as the engine wrote them. The first one says of which type they are, should they all be small. */
+function listOf([first, ...others]: readonly string[]): string {
+  return [`toUInt64(${first})`, ...others].join(',');
 }
 
 /** SQL of a moment. */

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 
+import type { AlertRules } from '../../../src/rollup/alert-rules.js';
 import { createAlerting } from '../../../src/rollup/alerting.js';
 import { createDetectors } from '../../../src/rollup/detectors.js';
 import {
@@ -12,7 +13,7 @@ import {
   stream,
   writeClosed,
 } from '../../support/alerts.js';
-import { freshStore } from '../../support/store.js';
+import { freshStore, type TestStore } from '../../support/store.js';
 import { seededRandom } from '../../support/random.js';
 
 const at = (minute: number) => START_MS + minute * MINUTE_MS;
@@ -241,4 +242,95 @@ test('an alert whose objective was taken out of the configuration is closed, onc
   expect(alerts.map(({ transition }) => transition)).toEqual(['opened', 'closed']);
   expect(alerts[1]).toMatchObject({ alert_id: alerts[0]?.['alert_id'], at: '2026-11-02 05:00:00.000' });
   expect(JSON.parse(String(alerts[1]?.['details']))).toMatchObject({ reason: 'withdrawn' });
+});
+
+/** Rows of conversations and trials that are read. */
+function counting(store: TestStore) {
+  const read = { rows: 0 };
+  const counted = {
+    insertRows: (...args: Parameters<typeof store.insertRows>) => store.insertRows(...args),
+    rows: async (...args: Parameters<typeof store.rows>) => {
+      const rows = await store.rows(...args);
+      if (args[0].includes('conversation_id')) read.rows += rows.length;
+      return rows;
+    },
+  };
+  return { read, counted };
+}
+
+const WITH_BASELINE: AlertRules = {
+  ...ALERT_RULES,
+  objectives: [
+    ...ALERT_RULES.objectives,
+    ...ALERT_RULES.objectives.map((rule) => ({
+      ...rule,
+      name: 'baseline',
+      target: { kind: 'baseline', conversations: 300 } as const,
+    })),
+  ],
+};
+
+test('reads of a series that has no baseline yet what is new, also after a restart', async () => {
+  const store = await freshStore();
+  await writeClosed(store, stream(250, 3));
+  const { read, counted } = counting(store);
+  await createDetectors(counted, WITH_BASELINE).step(at(250));
+  const first = read.rows;
+  // What was written within a minute is looked for again.
+  await store.command(
+    'ALTER TABLE {db}.trials UPDATE written_at = now64(3) - toIntervalHour(1) WHERE 1 SETTINGS mutations_sync = 2',
+  );
+  await writeClosed(store, stream(1, 0, 251));
+  read.rows = 0;
+
+  await createDetectors(counted, WITH_BASELINE).step(at(251));
+
+  expect(first).toBeGreaterThanOrEqual(250);
+  // What closed within the ten minutes after which sight looks.
+  expect(read.rows).toBeLessThan(15);
+});
+
+test('freezes the same objectives, and folds the same, however its beginning was cut into ticks', async () => {
+  const store = await freshStore();
+  // A few that wait, and are given up an hour later; some that are no trial.
+  const given = stream(420, 4).map((one, minute) => ({
+    ...one,
+    kind: minute % 97 === 5 ? ('o' as const) : minute % 50 === 7 ? ('u' as const) : one.kind,
+  }));
+  await writeClosed(store, given);
+  const states = async () =>
+    store.rows(
+      "SELECT objective, frozen, folded, left_out, state FROM {db}.detector_state FINAL WHERE objective != '' ORDER BY objective",
+    );
+  await createDetectors(store, WITH_BASELINE).step(at(500));
+  const atOnce = await states();
+  for (const table of ['alerts', 'detector_state']) await store.command(`TRUNCATE TABLE {db}.${table}`);
+
+  for (let minute = 0; minute <= 500; minute += 33) await createDetectors(store, WITH_BASELINE).step(at(minute));
+  await createDetectors(store, WITH_BASELINE).step(at(500));
+
+  expect(atOnce.map(({ objective }) => objective)).toEqual(['baseline', 'reliable']);
+  expect(await states()).toEqual(atOnce);
+});
+
+test('a version that was retracted supersedes nothing', async () => {
+  const store = await freshStore();
+  await store.command('SYSTEM STOP MERGES {db}.conversations');
+  await writeClosed(store, [
+    ...stream(150, 3),
+    ...stream(60, 60, 150),
+    ...stream(20, 0, 215, { version: '2', kind: 'c' }),
+  ]);
+  await store.command(
+    'INSERT INTO {db}.conversations SELECT * REPLACE (true AS retracted, version + 1 AS version) FROM {db}.conversations ' +
+      "WHERE agent_version = '2'",
+  );
+  const detectors = createDetectors(store, ALERT_RULES);
+  await detectors.step(at(240));
+
+  await detectors.step(at(3_000));
+
+  expect((await alertsOf(store)).map(({ agent_version: version, transition }) => [version, transition])).toEqual([
+    ['1', 'opened'],
+  ]);
 });
