@@ -3,12 +3,31 @@ import type { ComparisonRow, Series, Window, WindowCounts } from '../model/estim
 import type { SeriesStart } from '../store/rollup-rows.js';
 import type { WindowChange } from '../store/rollup-windows.js';
 
+/** Windows to count, and where among them each of the first ones has its like. */
+export interface CountedWindows {
+  /** Those of the configuration, and behind them some twice as long. */
+  readonly all: readonly Window[];
+  /** Place in `all` of the window twice as long; its counts less those of the window are what came before. null: none. */
+  readonly twiceAt: readonly (number | null)[];
+}
+
 /**
- * The windows, and behind them each of them twice as long, whose counts less those of the window are what came before it:
- * window i has its like at `windows.length + i`.
+ * A window has its like twice as long where one of its kind is at least that long anyway: what is counted for it is read
+ * already, so that comparing reads nothing more.
  */
-export function withTwice(windows: readonly Window[]): readonly Window[] {
-  return [...windows, ...windows.map(twice)];
+export function withTwice(windows: readonly Window[]): CountedWindows {
+  const all = [...windows];
+  const twiceAt = windows.map((window) => {
+    const long = twice(window);
+    return windows.some((other) => other.kind === long.kind && lengthOf(other) >= lengthOf(long))
+      ? all.push(long) - 1
+      : null;
+  });
+  return { all, twiceAt };
+}
+
+function lengthOf(window: Window): number {
+  return window.kind === 'time' ? window.spanMs : window.trials;
 }
 
 function twice(window: Window): Window {
@@ -54,14 +73,14 @@ function latestFirst(a: SeriesStart, b: SeriesStart): number {
   return b.firstClosedAtMs - a.firstClosedAtMs || (a.seriesId < b.seriesId ? 1 : -1);
 }
 
-/** Counts of a series at a tick that are needed; `windows`: positions in `withTwice`. */
+/** Counts of a series at a tick that are needed; `windows`: positions in `all` of `CountedWindows`. */
 export interface Need {
   readonly seriesId: string;
   readonly atMs: number;
   readonly windows: readonly number[];
 }
 
-/** Counts of a series at a tick in the window at this position of `withTwice`. */
+/** Counts of a series at a tick in the window at this position of `all`. */
 export type CountsAt = (seriesId: string, atMs: number, window: number) => WindowCounts;
 
 interface Side {
@@ -82,28 +101,27 @@ export interface ChangedComparison {
 }
 
 /**
- * The comparisons that changed, each as of the last tick at which it did: how many ticks are made up for at once does not
- * show. `changes` are of the windows of `withTwice`, in order of time, of which the first `many` are the windows themselves.
+ * The comparisons that changed, each as of the last tick at which its window did: how many ticks are made up for at once
+ * does not show. `changes` are in order of time.
  */
 export function changedComparisons(
   changes: readonly WindowChange[],
   pairs: readonly VersionPair[],
-  many: number,
+  twiceAt: CountedWindows['twiceAt'],
 ): readonly ChangedComparison[] {
-  const changedAt = lastChanges(changes, 2 * many);
+  const changedAt = lastChanges(changes);
   const seriesOf = new Map(changes.map(({ seriesId, series }) => [seriesId, { seriesId, series }]));
   const found: ChangedComparison[] = [];
-  for (let window = 0; window < many; window += 1) {
-    const twice = many + window;
-    for (const now of seriesOf.values()) {
-      const atMs = Math.max(changedAt(now.seriesId, window), changedAt(now.seriesId, twice));
-      if (atMs >= 0) found.push({ kind: 'window', before: now, now, window, twice, atMs });
+  twiceAt.forEach((twice, window) => {
+    for (const now of twice === null ? [] : seriesOf.values()) {
+      const atMs = changedAt(now.seriesId, window);
+      if (atMs !== null) found.push({ kind: 'window', before: now, now, window, twice, atMs });
     }
     for (const { before, now } of pairs) {
-      const atMs = Math.max(changedAt(before.seriesId, window), changedAt(now.seriesId, window));
-      if (atMs >= 0) found.push({ kind: 'version', before, now, window, twice: null, atMs });
+      const atMs = laterOf(changedAt(before.seriesId, window), changedAt(now.seriesId, window));
+      if (atMs !== null) found.push({ kind: 'version', before, now, window, twice: null, atMs });
     }
-  }
+  });
   return found;
 }
 
@@ -130,13 +148,15 @@ function less(all: ComparedSide['counts'], some: ComparedSide['counts']): Compar
   return { trials: all.trials - some.trials, correct: all.correct - some.correct };
 }
 
-/** When a window of a series changed last; -1: it did not. */
-function lastChanges(changes: readonly WindowChange[], many: number): (seriesId: string, window: number) => number {
-  const last = new Map<string, number[]>();
+function laterOf(a: number | null, b: number | null): number | null {
+  return a === null || b === null ? (a ?? b) : Math.max(a, b);
+}
+
+/** When a window of a series changed last; null: it did not. */
+function lastChanges(changes: readonly WindowChange[]): (seriesId: string, window: number) => number | null {
+  const last = new Map<string, number>();
   for (const { seriesId, atMs, windows } of changes) {
-    const ticks = last.get(seriesId) ?? new Array<number>(many).fill(-1);
-    for (const window of windows) ticks[window] = atMs;
-    last.set(seriesId, ticks);
+    for (const window of windows) last.set(`${seriesId} ${window}`, atMs);
   }
-  return (seriesId, window) => last.get(seriesId)?.[window] ?? -1;
+  return (seriesId, window) => last.get(`${seriesId} ${window}`) ?? null;
 }

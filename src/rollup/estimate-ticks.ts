@@ -40,16 +40,12 @@ export async function estimateTicks(
   { tickMs, windows, figures, margin }: RollupRules,
 ): Promise<number> {
   const readAtMicros = await store.clockMicros();
-  const all = withTwice(windows);
-  const changes = await store.changedWindows({ fromMs, toMs, tickMs, windows: all, countedMicros });
+  const changes = await store.changedWindows({ fromMs, toMs, tickMs, windows, countedMicros });
   if (changes.length === 0) return 0;
   const starts = await store.seriesStarts([...new Set(changes.map(({ series }) => series.assistantId))]);
-  const comparisons = changedComparisons(changes, newestPairs(changes, starts, toMs), windows.length);
-  const ofEstimates = changes.map((change) => ({
-    ...change,
-    windows: change.windows.filter((i) => i < windows.length),
-  }));
-  const countsAt = await count(store, [...ofEstimates, ...comparisons.flatMap(needsOf)], all);
+  const { all, twiceAt } = withTwice(windows);
+  const comparisons = changedComparisons(changes, newestPairs(changes, starts, toMs), twiceAt);
+  const countsAt = await count(store, [...changes, ...comparisons.flatMap(needsOf)], all);
 
   const estimateOf = knownEstimates();
   let written = 0;
@@ -64,7 +60,7 @@ export async function estimateTicks(
     storing.catch(() => undefined);
     rows = [];
   };
-  for (const { series, seriesId, atMs, windows: changed, perTask } of ofEstimates) {
+  for (const { series, seriesId, atMs, windows: changed, perTask } of changes) {
     for (const index of changed) {
       const window = windows[index];
       if (window === undefined) continue;
