@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Series } from '../../../src/model/estimate.js';
-import { newestPairs } from '../../../src/rollup/comparisons.js';
+import { windowNamed } from '../../../src/estimate/windows.js';
+import { newestPairs, withTwice } from '../../../src/rollup/comparisons.js';
 
 const series = (agentVersion: string, changes: Partial<Series> = {}): Series => ({
   assistantId: 'bot',
@@ -30,4 +31,11 @@ test('leaves out what began later, what has one version, and what did not change
   expect(idsOf(newestPairs([change(series('1'))], STARTS, 299))).toEqual([['11', '12']]);
   expect(newestPairs([change(series('2', { environment: 'staging' }))], STARTS, 400)).toEqual([]);
   expect(newestPairs([], STARTS, 400)).toEqual([]);
+});
+
+test('counts a window twice as long where a longer one of its kind is counted anyway, and no longer one', () => {
+  const { all, twiceAt } = withTwice(['1h', '24h', '2d', 'last_50', 'last_99'].map(windowNamed));
+
+  expect(twiceAt).toEqual([5, 6, null, null, null]);
+  expect(all.slice(5)).toMatchObject([{ spanMs: 2 * 3_600_000 }, { spanMs: 48 * 3_600_000 }]);
 });
