@@ -249,7 +249,7 @@ class Run implements Hands {
     const { state, rules } = this;
     const dueMs = state.nowMs + Math.max(1, rules.quietMs);
     if (dueMs < trace.dueMs) state.due.schedule(trace, dueMs);
-    if (trace.claimed > 0) state.unclaimed.delete(trace);
+    if (trace.claimed === 1) state.unclaimed.delete(trace);
     if (
       hasEnded(span) &&
       (span.span.parentSpanId === undefined || span.span.parentIsRemote === true || isAgent(span))

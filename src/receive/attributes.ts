@@ -80,8 +80,17 @@ export class AttributesBuilder {
   private shared: KeyList | null = noKeys();
   private own: OwnKeys | null = null;
   private readonly positions: number[] = [];
+  /** How much of `positions` belongs to the present set. */
+  private used = 0;
 
   constructor(private readonly bytes: Buffer) {}
+
+  /** Forgets what was added: one builder serves all spans of a request. */
+  begin(): void {
+    this.shared = noKeys();
+    this.own = null;
+    this.used = 0;
+  }
 
   addBytes(keyStart: number, keyEnd: number, valueStart: number, valueEnd: number): void {
     if (this.shared !== null) {
@@ -108,14 +117,16 @@ export class AttributesBuilder {
   }
 
   build(readValue: ValueReader, encoding: OtlpEncoding): Attributes {
-    if (this.positions.length === 0) return NO_ATTRIBUTES;
+    if (this.used === 0) return NO_ATTRIBUTES;
     const index = this.own ?? (this.shared as KeyIndex);
-    return new PositionedAttributes(this.bytes, index, this.positions, readValue, encoding);
+    // A list of its own length: one that has grown has room for half as many again, for as long as the span is held.
+    return new PositionedAttributes(this.bytes, index, this.positions.slice(0, this.used), readValue, encoding);
   }
 
   private place(slot: number, start: number, end: number): void {
     this.positions[2 * slot] = start;
     this.positions[2 * slot + 1] = end;
+    this.used = Math.max(this.used, 2 * slot + 2);
   }
 
   private ownKeys(): OwnKeys {

@@ -64,6 +64,8 @@ class RequestDecoder {
   private readonly reader: WireReader;
   private readonly budget: ValueBudget = { values: 0 };
   private readonly view: DataView;
+  private readonly place: KeyValuePlace = { keyStart: 0, keyEnd: 0, valueStart: -1, valueEnd: -1 };
+  private readonly attributes: AttributesBuilder;
   /** Spans of one request mostly share their trace, and siblings their parent: such ids are made once. */
   private lastTraceId = '';
   private lastTraceIdAt = -1;
@@ -77,6 +79,7 @@ class RequestDecoder {
     private readonly spans: SpanRecord[],
   ) {
     this.reader = new WireReader(body, 0);
+    this.attributes = new AttributesBuilder(body);
     this.view = new DataView(body.buffer, body.byteOffset, body.byteLength);
   }
 
@@ -182,6 +185,7 @@ class RequestDecoder {
     }
 
     const span = new SpanRecord(PROTOBUF, this.body, start, end, resource, scope);
+    this.attributes.begin();
     // Where ids stand, and how long they are: -1 when they are absent.
     let traceIdAt = 0;
     let traceIdLength = -1;
@@ -232,7 +236,7 @@ class RequestDecoder {
           break;
         case SPAN.attributes:
           if (span.attributesAt < 0) span.attributesAt = at - start;
-          this.checkKeyValue(reader.lengthEnd(end));
+          this.attribute(reader.lengthEnd(end));
           break;
         case SPAN.droppedAttributesCount:
           span.droppedAttributes = reader.varint(end);
@@ -286,12 +290,23 @@ class RequestDecoder {
         report.allow('missing_start_times');
       }
       if (deadLinks > 0) report.reject('invalid_span_id', 0, () => `${path()}.links: ${deadLinksText(deadLinks)}`);
+      span.setAttributes(this.attributes.build(readAnyValue, 'protobuf'));
       this.spans.push(span);
     }
   }
 
   private checkKeyValue(end: number): void {
     checkKeyValue(this.reader, end, 0, this.budget, this.limits);
+  }
+
+  private attribute(end: number): void {
+    const { reader, place } = this;
+    const start = reader.pos;
+    this.checkKeyValue(end);
+    if (reader.fault !== null) return;
+    reader.pos = start;
+    locateKeyValue(reader, end, place);
+    this.attributes.addBytes(place.keyStart, place.keyEnd, place.valueStart, place.valueEnd);
   }
 
   private checkEvent(end: number): void {

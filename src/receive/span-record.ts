@@ -73,6 +73,11 @@ export class SpanRecord implements Span {
     return this.readAttributes;
   }
 
+  /** For a decoder that has met them all on its way. */
+  setAttributes(attributes: Attributes): void {
+    this.readAttributes = attributes;
+  }
+
   get events(): readonly SpanEvent[] {
     this.readEvents ??=
       this.eventsAt < 0 ? NOTHING : this.encoding.events(this.buffer, this.start + this.eventsAt, this.end);
