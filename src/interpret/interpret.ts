@@ -41,11 +41,17 @@ function classify(plan: Plan, span: Span): Classification {
 
 const NOTHING: readonly never[] = [];
 
+/** How far the sources of a fact were tried. */
+interface Progress<F extends Fact> {
+  next: number;
+  found: readonly Ranked<SpanFacts[F]>[];
+}
+
 class InterpretedSpan implements AgentSpan {
   private rows: FactRows | null = null;
   private view: SpanView | null = null;
-  /** What was read, by the place of the fact; null: no source tells it. */
-  private known: (Ranked<SpanFacts[Fact]> | null | undefined)[] | null = null;
+  /** By the place of the fact. */
+  private progress: (Progress<Fact> | undefined)[] | null = null;
 
   constructor(
     readonly span: Span,
@@ -69,46 +75,38 @@ class InterpretedSpan implements AgentSpan {
   }
 
   readings<F extends Fact>(fact: F): readonly Ranked<SpanFacts[F]>[] {
-    const row = this.factRows().row(fact);
-    if (row === null) return NOTHING;
-    const found: Ranked<SpanFacts[F]>[] = [];
-    for (const source of row.sources) {
-      const reading = this.readFrom(source);
-      if (reading !== null) found.push(reading);
-    }
-    return found;
+    return this.advance(fact, Number.POSITIVE_INFINITY);
   }
 
   read<F extends Fact>(fact: F): Ranked<SpanFacts[F]> | undefined {
-    const rows = this.factRows();
-    const row = rows.row(fact);
-    if (row === null) return undefined;
-    this.known ??= new Array<Ranked<SpanFacts[Fact]> | null | undefined>(rows.size);
-    let best = this.known[row.place] as Ranked<SpanFacts[F]> | null | undefined;
-    if (best === undefined) {
-      best = null;
-      for (const source of row.sources) {
-        best = this.readFrom(source);
-        if (best !== null) break;
-      }
-      this.known[row.place] = best;
-    }
-    return best ?? undefined;
+    return this.advance(fact, 1)[0];
   }
 
   forget(): void {
     this.view = null;
-    this.known = null;
+    this.progress = null;
   }
 
-  private factRows(): FactRows {
+  private advance<F extends Fact>(fact: F, wanted: number): readonly Ranked<SpanFacts[F]>[] {
     this.rows ??= this.plan.rowsFor(this.kind, this.span.events.length > 0);
-    return this.rows;
-  }
-
-  private readFrom<F extends Fact>(source: Source<F>): Ranked<SpanFacts[F]> | null {
-    this.view ??= new SpanView(this.span, this.kind);
-    const value = source.read(this.view);
-    return value === undefined ? null : { rank: source.rank, value, source: source.source };
+    const row = this.rows.row(fact);
+    if (row === null) return NOTHING;
+    this.progress ??= new Array<Progress<Fact> | undefined>(this.rows.size);
+    let progress = this.progress[row.place] as Progress<F> | undefined;
+    if (progress === undefined) {
+      progress = { next: 0, found: NOTHING };
+      this.progress[row.place] = progress;
+    }
+    while (progress.found.length < wanted && progress.next < row.sources.length) {
+      const source = row.sources[progress.next] as Source<F>;
+      progress.next += 1;
+      this.view ??= new SpanView(this.span, this.kind);
+      const value = source.read(this.view);
+      if (value === undefined) continue;
+      const reading = { rank: source.rank, value, source: source.source };
+      // Mostly the only one: an array that is pushed to has room for 17.
+      progress.found = progress.found.length === 0 ? [reading] : [...progress.found, reading];
+    }
+    return progress.found;
   }
 }

@@ -84,7 +84,7 @@ export interface Ranked<T> {
 
 /**
  * A Span read by the dialects. Fields are chosen per field, never per span: two dialects may have written on it.
- * Reading is lazy.
+ * Reading is lazy; the same question twice costs one decoding.
  */
 export interface AgentSpan {
   readonly span: Span;
@@ -95,9 +95,9 @@ export interface AgentSpan {
   readonly pseudoTool: boolean;
   /** A span of Tracegrade's own judge; never graded. */
   readonly ownJudge: boolean;
-  /** All sources of a fact on this span, best first; read anew each time. */
+  /** All sources of a fact on this span, best first. */
   readings<F extends Fact>(fact: F): readonly Ranked<SpanFacts[F]>[];
-  /** The best source of a fact on this span; the same question twice costs one decoding. */
+  /** The best source of a fact on this span. */
   read<F extends Fact>(fact: F): Ranked<SpanFacts[F]> | undefined;
   /** Gives back the memory of what was read, where any is held; it is decoded again when asked for again. */
   forget?(): void;

@@ -284,7 +284,7 @@ function schemaText(schema: Json): string {
  */
 function wellFormedText(value: unknown): string {
   const written = JSON.stringify(value);
-  return written.includes('\\ud') && /\\ud[89a-f]/.test(written) ? JSON.stringify(wellFormed(value)) : written;
+  return /\\ud[89a-f]/.test(written) ? JSON.stringify(wellFormed(value)) : written;
 }
 
 function wellFormed(value: unknown): unknown {
