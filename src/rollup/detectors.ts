@@ -243,7 +243,13 @@ async function readConversations(
      WHERE ${where} AND written_at >= ${time(sinceMs)} AND NOT (${since('leastMs')})
      GROUP BY series, first_closed_at, conversation_id ${end}`,
   );
-  // Not FINAL, which would read the whole series: a row that is older than the one that stands is left out by hand.
+  // Not FINAL, which would read the whole series. Of each of them all versions, which have one key: the newest may have
+  // closed before, where a turn moved elsewhere. Without a bound none is missed anyway.
+  const keys = 'toDate(started_at), series, started_at, conversation_id';
+  const bounded =
+    leastMs > 0
+      ? `AND (${keys}) IN (SELECT ${keys} FROM {db}.conversations WHERE series IN (${ids}) AND first_closed_at >= ${time(leastMs)})`
+      : '';
   const others = await store.rows(
     `SELECT ${selected}, waits > 0 AS is_outstanding FROM
      (
@@ -252,9 +258,9 @@ async function readConversations(
        FROM
        (
          SELECT series, conversation_id,
-           argMax((outstanding, first_closed_at, counts OR left_out OR retracted), version) AS stands
+           argMax((outstanding, first_closed_at, counts OR left_out OR retracted OR isNotNull(trial)), version) AS stands
          FROM {db}.conversations
-         WHERE series IN (${ids}) AND first_closed_at >= ${time(leastMs)}
+         WHERE series IN (${ids}) ${bounded}
          GROUP BY series, started_at, conversation_id
        )
      )
@@ -294,7 +300,8 @@ function join(trials: readonly Row[], late: readonly Row[], others: readonly Row
     conversations.set(conversationId, { conversationId, firstClosedAtMs, correct, unscored, writtenAtMs });
   };
   for (const row of [...trials, ...late]) add(row, isTrue(row['is_correct']), false);
-  // One that was resumed after its trial may wait for something again; it stays the trial that it is.
+  // One that was resumed after its trial may wait for something again; it stays the trial that it is, be it one of the
+  // series that it had then or one that closes elsewhere now, which are not among the others.
   for (const row of others) add(row, null, !isTrue(row['is_outstanding']));
   return { conversations: [...conversations.values()], cutAtMs: ends.length === 0 ? null : Math.min(...ends) - 1 };
 }
