@@ -4,7 +4,8 @@
  *
  * Seeing: when no worker has had answers of it for `judgeMs`, and one at least was refused, nothing that needs it can be
  * seen. Blind: ends with a minute in which a worker has answers again, or in which no worker has a judge any more. A worker
- * that has not asked yet, as after a start, says nothing either way, and silence neither. Detectors need nothing of it: what the judge has no word on is outstanding.
+ * that asks nothing, as after a start or without traffic, says nothing either way, and silence neither. Detectors need
+ * nothing of it: what the judge has no word on is outstanding.
  */
 export interface JudgeRules {
   /** Milliseconds, > 0. */
@@ -17,7 +18,7 @@ export interface MinuteOfJudging {
   readonly lastMs: number;
   /** A worker has a judge. */
   readonly asks: boolean;
-  /** A worker had answers, and its circuit is closed. */
+  /** A worker had answers in this minute, and its circuit is closed. */
   readonly answers: boolean;
   /** The circuit of a worker is open. */
   readonly refuses: boolean;

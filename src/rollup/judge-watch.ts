@@ -9,6 +9,8 @@ import { FIRST_LOOK_MS, overUntil } from './stream-watch.js';
 
 /** Names this watch among those that are of all series. */
 const JUDGE = 'judge';
+/** Workers count their answers from their start: what a sign of life says of them is how many more they are than in the one before, not so long ago. */
+const BEFORE_MS = 10 * 60_000;
 
 /**
  * Looks at what the workers said of the judge up to `wallMs`, and writes when it stopped answering or answers again. A
@@ -28,16 +30,23 @@ export async function stepJudge(
       ? { state: FULL_JUDGE_SIGHT, opened: 0, openedAtMs: null }
       : (JSON.parse(String(row['state'])) as JudgeKept);
   const untilMs = overUntil(wallMs);
+  const fromMs = kept.state.lastMs ?? untilMs - FIRST_LOOK_MS;
   const [minutes, readMicros] = await Promise.all([
     store.rows(
       `SELECT toUnixTimestamp64Milli(min(at)) AS first, toUnixTimestamp64Milli(max(at)) AS last,
-         countIf(JSONExtractString(details, 'judge') != '') AS asking,
-         countIf(JSONExtractString(details, 'judge') = 'closed' AND JSONExtractUInt(details, 'judgeAnswers') > 0) AS answering,
-         countIf(JSONExtractString(details, 'judge') IN ('open', 'half_open')) AS refused
-       FROM {db}.heartbeats
-       WHERE at > fromUnixTimestamp64Milli({from:Int64}) AND at < fromUnixTimestamp64Milli({until:Int64})
+         countIf(judge != '') AS asking,
+         countIf(judge = 'closed' AND answers > 0 AND answers != before) AS answering,
+         countIf(judge IN ('open', 'half_open')) AS refused
+       FROM
+       (
+         SELECT at, JSONExtractString(details, 'judge') AS judge, JSONExtractUInt(details, 'judgeAnswers') AS answers,
+           lagInFrame(answers) OVER (PARTITION BY worker ORDER BY at ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before
+         FROM {db}.heartbeats
+         WHERE at > fromUnixTimestamp64Milli({before:Int64}) AND at < fromUnixTimestamp64Milli({until:Int64})
+       )
+       WHERE at > fromUnixTimestamp64Milli({from:Int64})
        GROUP BY toStartOfMinute(at) ORDER BY first`,
-      { from: kept.state.lastMs ?? untilMs - FIRST_LOOK_MS, until: untilMs },
+      { before: fromMs - BEFORE_MS, from: fromMs, until: untilMs },
     ),
     clockMicros(store),
   ]);

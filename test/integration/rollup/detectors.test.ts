@@ -194,6 +194,57 @@ test('the silence of all workers is an alert, and a sign of life ends it', async
   ]);
 });
 
+/** Rows of `conversations` of one that all started at `startedAtMs`, each later than the one before. */
+async function writeVersions(
+  store: TestStore,
+  id: string,
+  startedAtMs: number,
+  versions: readonly { readonly closedAtMs: number; readonly waits: boolean; readonly trial?: boolean }[],
+): Promise<void> {
+  const columns =
+    'conversation_id,assistant_id,agent_version,environment,policy,started_at,ended_at,first_closed_at,verdict,counts,outstanding,trial,version';
+  for (const [number, { closedAtMs, waits, trial = null }] of versions.entries()) {
+    const verdict = [waits ? 'unscored' : 'correct', !waits, waits ? 1 : 0, trial];
+    const row = [id, 'order-desk', '1', 'prod', 'p1', startedAtMs, startedAtMs, closedAtMs, ...verdict];
+    await store.insertRows('conversations', columns.split(','), [[...row, Date.now() * 1_000 + number]]);
+  }
+}
+
+const foldedOf = async (store: TestStore) => {
+  const [row] = await store.rows("SELECT folded, left_out FROM {db}.detector_state FINAL WHERE objective = 'reliable'");
+  return [Number(row?.['folded']), Number(row?.['left_out'])];
+};
+
+test('does not wait for what a later version of a conversation says has closed before', async () => {
+  const store = await freshStore();
+  await writeClosed(store, stream(200, 2));
+  const detectors = createDetectors(store, ALERT_RULES);
+  await detectors.step(at(200));
+
+  // Its last turn, which waits for the judge, moved to another conversation.
+  await writeVersions(store, 'moved', at(100), [
+    { closedAtMs: at(203), waits: true },
+    { closedAtMs: at(150), waits: false, trial: true },
+  ]);
+  await writeClosed(store, stream(30, 2, 200));
+  await detectors.step(at(229));
+
+  expect(await foldedOf(store)).toEqual([230, 0]);
+});
+
+test('does not wait for one that has been a trial, under another name or with another close', async () => {
+  const store = await freshStore();
+  await writeClosed(store, stream(200, 2));
+  const detectors = createDetectors(store, ALERT_RULES);
+  await detectors.step(at(200));
+
+  await writeVersions(store, 'renamed', at(190), [{ closedAtMs: at(203), waits: true, trial: true }]);
+  await writeClosed(store, stream(30, 2, 200));
+  await detectors.step(at(229));
+
+  expect(await foldedOf(store)).toEqual([230, 0]);
+});
+
 test('a judge that answers no worker raises an alert of its own, which ends with its answers and masks no silence', async () => {
   const store = await freshStore();
   const beat = (minute: number, judge: string, judgeAnswers: number) => ({
@@ -227,6 +278,31 @@ test('a judge that answers no worker raises an alert of its own, which ends with
     ['closed', '00:21', 'judge', opened],
   ]);
   expect(silent).not.toBe(opened);
+});
+
+test('a worker without traffic, which had answers of the judge before, hides no outage of it', async () => {
+  const store = await freshStore();
+  const beat = (worker: string, minute: number, judge: string, judgeAnswers: number) => ({
+    worker,
+    source: worker,
+    atMs: at(minute),
+    streamTimeMs: at(minute),
+    details: { judge, judgeAnswers },
+  });
+  const minutes = Array.from({ length: 12 }, (_, minute) => minute);
+  // Both had answers in the first minute; then one has nothing to ask, and the other is refused until it is answered.
+  const idle = minutes.map((minute) => beat('idle', minute, 'closed', 4));
+  const busy = minutes.map((minute) =>
+    minute > 2 && minute < 10 ? beat('busy', minute, 'open', 9) : beat('busy', minute, 'closed', 7 + minute),
+  );
+
+  await store.recordHeartbeats([...idle, ...busy]);
+  await createAlerting(store, ALERTING_RULES, NO_EVENTS).step({ nowMs: null, wallMs: at(13) });
+
+  expect((await alertsOf(store)).map(({ transition, at: time }) => [transition, String(time).slice(11, 16)])).toEqual([
+    ['opened', '00:08'],
+    ['closed', '00:10'],
+  ]);
 });
 
 test('an alert whose objective was taken out of the configuration is closed, once', async () => {
