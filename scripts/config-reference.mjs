@@ -12,11 +12,12 @@ const rows = configKeys().map(
 );
 const text = `# Configuration
 
-One YAML file (\`--config FILE\`, \`TRACEGRADE_CONFIG\`, or \`tracegrade.yaml\` in the working directory). Each key can also be
-given as \`--set key.path=value\` and as an environment variable: \`TRACEGRADE_\` and the path in upper case with \`__\`
-between the parts (\`TRACEGRADE_RECEIVE__HTTP__PORT=4320\`). \`--set\` wins over the environment, the environment over the
-file. Values outside the file are read as YAML, so \`[a, b]\` is a list. In the file \`\${NAME}\` and \`\${NAME:-default}\`
-are taken from the environment: secrets belong there. All faults are reported at once, before anything starts.
+One YAML file (\`--config FILE\`, \`TRACEGRADE_CONFIG\`, or \`tracegrade.yaml\` in the working directory). Each key can also
+be given as \`--set key.path=value\` and as an environment variable: \`TRACEGRADE_\` and the path in upper case with \`__\`
+between the parts (\`TRACEGRADE_RECEIVE__HTTP__PORT=4320\`); words of a part may be parted by \`_\` (\`ASSEMBLE__QUIET_MS\`,
+\`ASSEMBLE__QUIETMS\`). \`--set\` wins over the environment, the environment over the file. Values outside the file are read
+as YAML, so \`[a, b]\` is a list. In the file \`\${NAME}\` and \`\${NAME:-default}\` are taken from the environment: secrets
+belong there. All faults are reported at once, before anything starts.
 
 This page is made from the schema (\`npm run docs\`).
 

@@ -505,7 +505,7 @@ const panels = [
     description:
       'Of all agents, whatever is chosen above. drop: the success rate of a conversation fell below what the series is held ' +
       'to. blind: too little can be seen to say so. certainty: the probability that the drop is one that matters, from the ' +
-      'conversations since the estimated change.',
+      'conversations since the estimated change. Counts are those of the moment at which it opened or was upgraded.',
     overrides: [
       override('severity', coloured(SEVERITIES)),
       override('held to', SHARE),

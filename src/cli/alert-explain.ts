@@ -137,7 +137,7 @@ function transitionLines(row: Row): string[] {
   return [
     `${head}: ${evidence}, decided by conversation ${cut(String(by), 60)}`,
     `    ${String(correct)} of ${String(trials)} right since the estimated change at ${String(row['changed_at']).slice(0, 19)};` +
-      ` P(p < p0 - delta) = ${rounded(certainty)}`,
+      ` P(p < p0 - delta) ${typeof certainty === 'number' && certainty > 0.9999 ? '> 0.9999' : `= ${rounded(certainty)}`}`,
   ];
 }
 

@@ -238,7 +238,7 @@ function tableOf(
     '',
     `P(B worse than A${by})   ${percent(worse)}`,
     `P(B better than A${by})  ${percent(better)}`,
-    ...(d === 0 ? [] : [`P(within ${d})  ${percent(within)}`]),
+    ...(d === 0 ? [] : [`P(within ${d} of A)`.padEnd(`P(B better than A${by})  `.length) + percent(within)]),
     '',
   ].join('\n');
 }

@@ -50,7 +50,7 @@ export const evaluateCommand: RegisterCommand = (program, io, done) => {
         '(judge.model); else they stay unscored, and nothing is sent anywhere. Nothing is stored.',
     )
     .argument('<dataset...>', '.json: one dataset or a list of them; .jsonl: one a line, read as a stream')
-    .requiredOption('--k <number>', 'the K of pass@K and pass^K')
+    .requiredOption('--k <number>', 'the K of pass@K and pass^K (needed)')
     .addOption(
       new Option(
         '--mode <mode>',
