@@ -43,26 +43,42 @@ export interface VersionPair {
   readonly now: SeriesStart;
 }
 
+/** Of an agent; more versions than are taken back one after the other. */
+const CANDIDATES = 8;
+
 /**
- * Of each agent, environment and policy that changed, the version that began last until `untilMs`, and the one before it.
- * What has only one version has no pair.
+ * Of each agent, environment and policy that changed, the versions that may be its two newest at `untilMs`: some of those
+ * that began last, by what is recorded. What has only one version has none.
  */
-export function newestPairs(
+export function newestVersions(
   changes: readonly WindowChange[],
   starts: readonly SeriesStart[],
   untilMs: number,
-): readonly VersionPair[] {
+): readonly SeriesStart[] {
   const changed = new Set(changes.map(({ series }) => agentKey(series)));
+  const known = starts.filter(
+    ({ series, firstClosedAtMs }) => firstClosedAtMs <= untilMs && changed.has(agentKey(series)),
+  );
+  return byAgent(known)
+    .filter(({ length }) => length > 1)
+    .flatMap((versions) => versions.slice(0, CANDIDATES));
+}
+
+/** Of each agent, environment and policy the version that began last, and the one before it. */
+export function newestPairs(starts: readonly SeriesStart[]): readonly VersionPair[] {
+  return byAgent(starts).flatMap(([now, before]) =>
+    now === undefined || before === undefined ? [] : [{ before, now }],
+  );
+}
+
+/** Versions together that may be compared, the one that began last first. */
+function byAgent(starts: readonly SeriesStart[]): readonly (readonly SeriesStart[])[] {
   const agents = new Map<string, SeriesStart[]>();
   for (const start of starts) {
     const key = agentKey(start.series);
-    if (!changed.has(key) || start.firstClosedAtMs > untilMs) continue;
     agents.set(key, [...(agents.get(key) ?? []), start]);
   }
-  return [...agents.values()].flatMap((versions) => {
-    const [now, before] = versions.sort(latestFirst);
-    return now === undefined || before === undefined ? [] : [{ before, now }];
-  });
+  return [...agents.values()].map((versions) => versions.sort(latestFirst));
 }
 
 function agentKey({ assistantId, environment, policy }: Series): string {

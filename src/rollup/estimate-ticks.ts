@@ -3,7 +3,14 @@ import { knownEstimates } from '../estimate/known-estimates.js';
 import type { EstimateRow, Window, WindowCounts } from '../model/estimate.js';
 import type { WindowQuery } from '../store/rollup-counts.js';
 import type { RollupStore } from '../store/rollup-store.js';
-import { changedComparisons, needsOf, newestPairs, rowsOfComparison, withTwice } from './comparisons.js';
+import {
+  changedComparisons,
+  needsOf,
+  newestPairs,
+  newestVersions,
+  rowsOfComparison,
+  withTwice,
+} from './comparisons.js';
 import type { CountsAt, Need } from './comparisons.js';
 import type { RollupRules } from './rules.js';
 
@@ -44,7 +51,8 @@ export async function estimateTicks(
   if (changes.length === 0) return 0;
   const starts = await store.seriesStarts([...new Set(changes.map(({ series }) => series.assistantId))]);
   const { all, twiceAt } = withTwice(windows);
-  const comparisons = changedComparisons(changes, newestPairs(changes, starts, toMs), twiceAt);
+  const pairs = newestPairs(await store.standingStarts(newestVersions(changes, starts, toMs), toMs));
+  const comparisons = changedComparisons(changes, pairs, twiceAt);
   const countsAt = await count(store, [...changes, ...comparisons.flatMap(needsOf)], all);
 
   const estimateOf = knownEstimates();

@@ -19,6 +19,7 @@ import { countsOfWindows } from './rollup-counts.js';
 import type { WindowCountsRow, WindowQuery } from './rollup-counts.js';
 import { changedWindows } from './rollup-windows.js';
 import type { ChangedWindows, WindowChange } from './rollup-windows.js';
+import { standingStarts } from './series-starts.js';
 
 /** Where an interaction stands in `verdicts`. */
 export interface TurnKey {
@@ -68,8 +69,10 @@ export interface RollupStore {
   turns(keys: readonly TurnKey[]): Promise<readonly JudgedTurn[]>;
   /** When the first conversation closes; null without any. */
   earliestCloseMs(): Promise<number | null>;
-  /** When each series of these agents began. */
+  /** When each series of these agents began, at the earliest: its first trials may have been taken back since. */
   seriesStarts(assistantIds: readonly string[]): Promise<readonly SeriesStart[]>;
+  /** Those of them that have a trial which stands and closed until `untilMs`, with the first close of these. */
+  standingStarts(starts: readonly SeriesStart[], untilMs: number): Promise<readonly SeriesStart[]>;
   changedWindows(query: ChangedWindows): Promise<readonly WindowChange[]>;
   countWindows(query: WindowQuery): Promise<readonly WindowCountsRow[]>;
 
@@ -278,6 +281,7 @@ export function createRollupStore(
       }
       return found;
     },
+    standingStarts: (starts, untilMs) => standingStarts(rows, starts, untilMs),
     changedWindows: (query) => changedWindows(rows, query),
     countWindows: (query) => countsOfWindows(rows, query),
 

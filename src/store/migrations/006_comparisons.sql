@@ -1,6 +1,7 @@
 -- How probable it is that a version, or a window, is worse than the one before it.
 
--- One row a series: which version is the newest is asked with every tick, and must not take longer with every day.
+-- One row a series: which version is the newest is asked with every tick, and must not take longer with every day. Only
+-- what has been a trial, since the close of a conversation that is open moves. What was taken back later is still in it.
 CREATE TABLE IF NOT EXISTS {{db}}.series_starts {{onCluster}}
 (
     `assistant_id` LowCardinality(String) COMMENT 'of the series',
@@ -8,25 +9,25 @@ CREATE TABLE IF NOT EXISTS {{db}}.series_starts {{onCluster}}
     `environment` LowCardinality(Nullable(String)) COMMENT 'of the series',
     `policy` LowCardinality(String) COMMENT 'scoring policy of the series',
     `series` UInt64 COMMENT 'as in conversations',
-    `first_closed_at` DateTime64(3, 'UTC') COMMENT 'the earliest first_closed_at of a conversation that counts',
+    `first_closed_at` DateTime64(3, 'UTC') COMMENT 'the earliest first_closed_at that a trial of it, which counts, ever had',
     `version` UInt64 DEFAULT 9007199254740992 - toUnixTimestamp64Milli(first_closed_at) COMMENT '2^53 less first_closed_at in milliseconds: the earliest stands'
 )
 ENGINE = {{engine ReplacingMergeTree(version)}}
 ORDER BY (assistant_id, series)
 SETTINGS {{settings}}
-COMMENT 'When each series began. Read with FINAL.';
+COMMENT 'When each series began, at the earliest. Read with FINAL.';
 
 CREATE MATERIALIZED VIEW IF NOT EXISTS {{db}}.series_starts_feed {{onCluster}} TO {{db}}.series_starts
 AS
 SELECT assistant_id, agent_version, environment, policy, series, min(first_closed_at) AS first_closed_at
 FROM {{db}}.conversations
-WHERE NOT retracted AND counts
+WHERE NOT retracted AND counts AND isNotNull(trial)
 GROUP BY assistant_id, agent_version, environment, policy, series;
 
 INSERT INTO {{db}}.series_starts (assistant_id, agent_version, environment, policy, series, first_closed_at)
 SELECT assistant_id, agent_version, environment, policy, series, min(first_closed_at)
 FROM {{db}}.conversations
-WHERE NOT retracted AND counts
+WHERE NOT retracted AND counts AND isNotNull(trial)
 GROUP BY assistant_id, agent_version, environment, policy, series;
 
 -- What stands now, and no history: the same question asked again and again would be answered wrongly sooner or later.

@@ -3,7 +3,17 @@ import { expect, test } from 'vitest';
 import type { Graded } from '../../../src/model/graded.js';
 import { replayTicks } from '../../../src/rollup/replay.js';
 import { createTick, runTick } from '../../../src/rollup/tick.js';
-import { MINUTE, NINE, rollupOf, RULES, spoken, storedTrials, streamTime, write } from '../../support/rollup.js';
+import {
+  MINUTE,
+  NINE,
+  rollupOf,
+  RULES,
+  spoken,
+  storedComparisons,
+  storedTrials,
+  streamTime,
+  write,
+} from '../../support/rollup.js';
 import { freshStore, type TestStore } from '../../support/store.js';
 
 interface Live {
@@ -372,4 +382,59 @@ test('reads once what is written while stream time stands still, and counts it a
   expect(reads.slice(1)).toEqual([0, 0]);
   expect(still).toEqual([1, 1, 0, 0]);
   expect(await run.counts()).toEqual([1, 0, 0, 0]);
+});
+
+/** Which versions are compared over the last twenty, and n of both. */
+async function versionsCompared(store: TestStore): Promise<readonly unknown[]> {
+  const rows = await storedComparisons(store);
+  return rows
+    .filter(({ kind, window, k }) => kind === 'version' && window === 'last_20' && k === 1)
+    .map((row) => [row.before_version, row.before_n, row.agent_version, row.n]);
+}
+
+const saidBy = (conversation: string, trace: number, minute: number, agentVersion: string | null) =>
+  spoken({ conversation, trace, startMs: at(minute), agentVersion });
+
+test('a version whose conversations all turned out to be of another one is no longer compared', async () => {
+  const run = await live();
+  await run.at(20, [saidBy('a', 1, 0, '1'), saidBy('b', 2, 5, '2')]);
+  // Its root comes late, and with it the version.
+  await run.at(31, [saidBy('c', 3, 20, null)]);
+  const before = await versionsCompared(run.store);
+
+  const rooted = saidBy('c', 3, 20, '2');
+  await run.at(32, [{ ...rooted, interaction: { ...rooted.interaction, revision: 50 } }]);
+
+  expect(before).toEqual([['2', 1, null, 1]]);
+  expect(await versionsCompared(run.store)).toEqual([['1', 1, '2', 2]]);
+});
+
+test('a version is the newest from its first close on, and not while its first conversation goes on', async () => {
+  const run = await live();
+  await run.at(20, [saidBy('a', 1, 0, '1'), saidBy('b', 2, 5, '2')]);
+
+  // Each turn puts off the close, which lay at 31, then 38, then 45.
+  await run.at(22, [saidBy('c', 3, 21, '3')]);
+  await run.at(30, [saidBy('c', 4, 28, '3')]);
+  await run.at(36, [saidBy('d', 5, 25, '2'), saidBy('c', 6, 35, '3')]);
+  const open = await versionsCompared(run.store);
+  await run.at(46);
+
+  expect(open).toEqual([['1', 1, '2', 2]]);
+  expect(await versionsCompared(run.store)).toEqual([['2', 2, '3', 1]]);
+});
+
+test('a version whose first conversation was taken back began with the next one', async () => {
+  const run = await live();
+  const mistaken = saidBy('x', 1, 0, '2');
+  await run.at(20, [mistaken, saidBy('a', 2, 3, '1')]);
+  await run.at(40, [saidBy('b', 3, 25, '2')]);
+  const before = await versionsCompared(run.store);
+
+  const rooted = saidBy('x', 1, 0, '1');
+  await run.at(41, [{ ...rooted, interaction: { ...rooted.interaction, revision: 50 } }]);
+  await run.at(60, [saidBy('c', 4, 42, '2')]);
+
+  expect(before).toEqual([['2', 2, '1', 1]]);
+  expect(await versionsCompared(run.store)).toEqual([['1', 2, '2', 2]]);
 });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Series } from '../../../src/model/estimate.js';
 import { windowNamed } from '../../../src/estimate/windows.js';
-import { newestPairs, withTwice } from '../../../src/rollup/comparisons.js';
+import { newestPairs, newestVersions, withTwice } from '../../../src/rollup/comparisons.js';
 
 const series = (agentVersion: string, changes: Partial<Series> = {}): Series => ({
   assistantId: 'bot',
@@ -24,13 +24,13 @@ const idsOf = (pairs: ReturnType<typeof newestPairs>) =>
   pairs.map(({ before, now }) => [before.seriesId, now.seriesId]);
 
 test('pairs the version that began last with the one before it, within environment and policy', () => {
-  expect(idsOf(newestPairs([change(series('1'))], STARTS, 400))).toEqual([['12', '10']]);
+  expect(idsOf(newestPairs(newestVersions([change(series('1'))], STARTS, 400)))).toEqual([['12', '10']]);
 });
 
 test('leaves out what began later, what has one version, and what did not change', () => {
-  expect(idsOf(newestPairs([change(series('1'))], STARTS, 299))).toEqual([['11', '12']]);
-  expect(newestPairs([change(series('2', { environment: 'staging' }))], STARTS, 400)).toEqual([]);
-  expect(newestPairs([], STARTS, 400)).toEqual([]);
+  expect(idsOf(newestPairs(newestVersions([change(series('1'))], STARTS, 299)))).toEqual([['11', '12']]);
+  expect(newestPairs(newestVersions([change(series('2', { environment: 'staging' }))], STARTS, 400))).toEqual([]);
+  expect(newestPairs(newestVersions([], STARTS, 400))).toEqual([]);
 });
 
 test('counts a window twice as long where a longer one of its kind is counted anyway, and no longer one', () => {
