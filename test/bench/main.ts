@@ -73,7 +73,7 @@ const PARTS: Readonly<Record<string, () => void | Promise<void>>> = {
   async otlp() {
     console.log('\nA worker in its own process: OTLP/HTTP, spool, verdicts, rows in the embedded engine.\n');
     line('', 'spans/s', 'CPU s/1M spans', 'of the sender', 'MB peak');
-    for (const row of await benchEndToEnd(2 * SPANS)) {
+    for (const row of await benchEndToEnd(4 * SPANS)) {
       const perMillion = (cpuSeconds: number) => rounded((cpuSeconds / row.spans) * 1e6, 1);
       const [worker, sender] = [perMillion(row.cpuSeconds), perMillion(row.senderCpuSeconds)];
       line(row.name, Math.round(row.spans / row.seconds), worker, sender, Math.round(row.peakRss / 1e6));
