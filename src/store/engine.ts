@@ -8,6 +8,7 @@ import { ClickHouseLogLevel, createClient } from '@clickhouse/client';
 
 import type { StoreOwner } from './errors.js';
 import { EngineMissingError, StoreBusyError } from './errors.js';
+import { insertColumn } from './insert-columns.js';
 
 export interface StoreConfig {
   /** `embedded`, or the http(s) URL of a ClickHouse server. */
@@ -181,7 +182,7 @@ function overClient(client: ClickHouseClient, database: string): Omit<Engine, 'k
       const settings =
         `insert_deduplication_token = '${token}', deduplicate_blocks_in_dependent_materialized_views = 1, ` +
         'async_insert = 0, input_format_parallel_parsing = 0, optimize_on_insert = 0';
-      const names = columns.map((name) => `\`${name}\``).join(', ');
+      const names = columns.map((name) => `\`${insertColumn(table, name)}\``).join(', ');
       const { stream } = await client.exec({
         query: `INSERT INTO \`${database}\`.\`${table}\` (${names}) SETTINGS ${settings} FORMAT JSONCompactEachRow`,
         values: Readable.from([`${lines.join('\n')}\n`]),

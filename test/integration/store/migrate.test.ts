@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { openStore } from '../../../src/store/clickhouse.js';
 import { openEngine } from '../../../src/store/engine.js';
 import { MigrationError } from '../../../src/store/errors.js';
+import { insertColumn } from '../../../src/store/insert-columns.js';
 import { applyRetention, migrate, readMigrations, renderStatements } from '../../../src/store/migrate.js';
 import { ROW_CODES, WAIT_CODES } from '../../../src/store/retry.js';
 import { embeddedTest, ENGINE_DEPS, freshPlace, freshStore, temporaryDir } from '../../support/store.js';
@@ -89,6 +90,23 @@ test('documents every column of every table', async () => {
 
   expect(undocumented).toEqual([]);
   expect(unexplained).toEqual([]);
+});
+
+test('rows go into the tables that take thousands of them by text columns, and by no LowCardinality one', async () => {
+  const store = await freshStore();
+  const columns = await store.rows(
+    `SELECT table, name, type FROM system.columns WHERE database = '${store.config.database}' ` +
+      "AND table IN ('interactions', 'verdicts', 'estimates', 'comparisons')",
+  );
+  const names = new Set(columns.map(({ table, name }) => `${String(table)} ${String(name)}`));
+
+  const direct = columns.filter(({ table, name, type }) => {
+    const by = insertColumn(String(table), String(name));
+    const wanted = String(type).includes('LowCardinality') ? `${String(name)}_text` : name;
+    return by !== wanted || !names.has(`${String(table)} ${by}`);
+  });
+
+  expect(direct).toEqual([]);
 });
 
 embeddedTest('syncs every insert into the embedded tables to disk', async () => {
