@@ -4,10 +4,12 @@
  * two rollups at once. What is remembered here between steps only spares looking at series to which nothing happened;
  * the first step of a process looks at all.
  */
+import { DAY_MS } from '../estimate/beginning.js';
 import type { FrozenObjective } from '../estimate/frozen-objective.js';
 import type { Store } from '../store/clickhouse.js';
 import { clockMicros } from '../store/clock.js';
 import { seriesFromRow } from '../store/rollup-rows.js';
+import { CONVERSATION_KEY } from '../store/rollup-sql.js';
 import type { DetectorKept, SeriesKey, SightKept } from './alert-rows.js';
 import { SERIES_SQL } from './alert-rows.js';
 import type { AlertRules } from './alert-rules.js';
@@ -31,7 +33,6 @@ const FAR_CHUNK = 200;
 /** How many times as far back as the least a chunk may have to read for one of its series, beside an hour. */
 const CHUNK_SPREAD = 4;
 const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
 /** Rows that are read of a series at a time. */
 const READ_ROWS = 20_000;
 const MAX_READ_ROWS = 2_000_000;
@@ -245,10 +246,9 @@ async function readConversations(
   );
   // Not FINAL, which would read the whole series. Of each of them all versions, which have one key: the newest may have
   // closed before, where a turn moved elsewhere. Without a bound none is missed anyway.
-  const keys = 'toDate(started_at), series, started_at, conversation_id';
   const bounded =
     leastMs > 0
-      ? `AND (${keys}) IN (SELECT ${keys} FROM {db}.conversations WHERE series IN (${ids}) AND first_closed_at >= ${time(leastMs)})`
+      ? `AND (${CONVERSATION_KEY}) IN (SELECT ${CONVERSATION_KEY} FROM {db}.conversations WHERE series IN (${ids}) AND first_closed_at >= ${time(leastMs)})`
       : '';
   const others = await store.rows(
     `SELECT ${selected}, waits > 0 AS is_outstanding FROM
@@ -326,9 +326,9 @@ async function isSuperseded(
        SELECT any(agent_version) AS agent_version, any(policy) AS policy,
          argMax((first_closed_at, retracted), version) AS stands
        FROM {db}.conversations
-       WHERE (toDate(started_at), series, started_at, conversation_id) IN
+       WHERE (${CONVERSATION_KEY}) IN
        (
-         SELECT toDate(started_at), series, started_at, conversation_id FROM {db}.conversations
+         SELECT ${CONVERSATION_KEY} FROM {db}.conversations
          WHERE assistant_id = {assistant:String} AND environment IS NOT DISTINCT FROM {environment:Nullable(String)}
            AND ${within('first_closed_at')}
        )

@@ -6,6 +6,7 @@
  * closed in the very millisecond of an edge, seldom more than the edge itself, is told apart by its id here.
  */
 import type { Counts, Window, WindowCounts } from '../model/estimate.js';
+import { time, type Row, type Rows } from './rollup-sql.js';
 
 export interface WindowQuery {
   /** Ascending. */
@@ -20,9 +21,6 @@ export interface WindowCountsRow {
   /** In the order of the query's windows. Series without a conversation in the largest window have no row. */
   readonly windows: readonly WindowCounts[];
 }
-
-type Row = Readonly<Record<string, unknown>>;
-type Rows = (sql: string, params: Readonly<Record<string, unknown>>) => Promise<readonly Row[]>;
 
 /** Conversations of a query; it holds some 16 bytes of each in memory. */
 const CONVERSATIONS_AT_ONCE = 10_000_000;
@@ -258,8 +256,4 @@ function countedWindow(all: readonly Held[]): WindowCounts {
     return [task, { trials, correct, outstanding, outstandingIncorrect }];
   });
   return { ...countsOf(held), judged: held.some(({ member }) => member.judged), tasks: new Map(tasks) };
-}
-
-function time(name: string): string {
-  return `fromUnixTimestamp64Milli({${name}:Int64}, 'UTC')`;
 }

@@ -1,6 +1,7 @@
 import type { ComparisonRow, ConversationVerdict, EstimateRow, Series, Trial } from '../model/estimate.js';
 import type { VerdictLabel } from '../model/score.js';
 import { earliestStands } from './clock.js';
+import type { Row } from './rollup-sql.js';
 
 /** A row of `conversations`. Times in milliseconds since the Unix epoch. */
 export interface ConversationRow {
@@ -115,8 +116,6 @@ export const CONVERSATION_SELECT =
   'toUnixTimestamp64Milli(first_closed_at) AS closed_ms, interaction_ids, ' +
   'arrayMap(at -> toUnixTimestamp64Milli(at), interaction_starts) AS starts_ms, verdict, counts, left_out, outstanding, ' +
   'incorrect_whatever_comes, judged, trial, retracted, toUnixTimestamp64Milli(revises) AS revises_ms, version';
-
-type Row = Readonly<Record<string, unknown>>;
 
 export function conversationFromRow(row: Row): ConversationRow {
   return {

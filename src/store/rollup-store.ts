@@ -17,6 +17,7 @@ import {
 } from './rollup-rows.js';
 import { countsOfWindows } from './rollup-counts.js';
 import type { WindowCountsRow, WindowQuery } from './rollup-counts.js';
+import { CONVERSATION_KEY, time, type Row } from './rollup-sql.js';
 import { changedWindows } from './rollup-windows.js';
 import type { ChangedWindows, WindowChange } from './rollup-windows.js';
 import { standingStarts } from './series-starts.js';
@@ -90,8 +91,6 @@ export interface RollupStoreDeps {
   readonly on?: { batchStored(event: { table: RollupTable; rows: number; ms: number }): void };
 }
 
-type Row = Readonly<Record<string, unknown>>;
-
 /** Of a query; a server refuses one that is longer than 256 KiB. */
 const IDS_AT_ONCE = 1_000;
 const ID_BYTES_AT_ONCE = 64 * 1024;
@@ -130,8 +129,8 @@ export function createRollupStore(
           SELECT trace_id, started_at AS covered_from, ended_at AS covered_to
           FROM {db}.interactions
           WHERE NOT open_top AND trace_id IN {traces:Array(String)}
-            AND toDate(started_at) BETWEEN toDate(fromUnixTimestamp64Milli({from:Int64}, 'UTC')) - 1
-              AND toDate(fromUnixTimestamp64Milli({to:Int64}, 'UTC'))
+            AND toDate(started_at) BETWEEN toDate(${time('from')}) - 1
+              AND toDate(${time('to')})
         ) AS w ON o.trace_id = w.trace_id
         WHERE o.started_at BETWEEN w.covered_from AND w.covered_to`,
         {
@@ -170,14 +169,13 @@ export function createRollupStore(
     async policiesBack(sinceMs) {
       const back = await rows(
         `SELECT policy FROM {db}.policies GROUP BY policy
-        HAVING uniqExact(since) > 1 AND max(since) >= fromUnixTimestamp64Milli({since:Int64}, 'UTC')`,
+        HAVING uniqExact(since) > 1 AND max(since) >= ${time('since')}`,
         { since: sinceMs },
       );
       return back.map((row) => String(row['policy']));
     },
     async touched(touch, afterMs, limit) {
       const params = { from: touch.fromMs, to: touch.toMs, after: afterMs, limit };
-      const time = (name: string) => `fromUnixTimestamp64Milli({${name}:Int64}, 'UTC')`;
       if (touch.by === 'started') {
         const found = await rows(
           `SELECT ${TOUCHED_SELECT.replace('(written_at)', '(started_at)')} FROM {db}.verdicts
@@ -213,8 +211,8 @@ export function createRollupStore(
         `SELECT DISTINCT conversation_id FROM {db}.conversations FINAL
         WHERE NOT retracted AND isNull(trial)
           AND (
-            (first_closed_at > fromUnixTimestamp64Milli({from:Int64}, 'UTC')
-              AND first_closed_at <= fromUnixTimestamp64Milli({to:Int64}, 'UTC'))
+            (first_closed_at > ${time('from')}
+              AND first_closed_at <= ${time('to')})
             OR (ended_at > fromUnixTimestamp64Milli({from:Int64} - {idle:Int64}, 'UTC')
               AND ended_at <= fromUnixTimestamp64Milli({to:Int64} - {idle:Int64}, 'UTC'))
           )`,
@@ -228,9 +226,9 @@ export function createRollupStore(
         // The condition is on the key alone, so the newest of what it leaves is what FINAL would give, without merging days.
         const some = await rows(
           `SELECT ${CONVERSATION_SELECT} FROM {db}.conversations
-          WHERE (toDate(started_at), series, started_at, conversation_id) IN
+          WHERE (${CONVERSATION_KEY}) IN
           (
-            SELECT toDate(started_at), series, started_at, conversation_id
+            SELECT ${CONVERSATION_KEY}
             FROM {db}.conversation_index WHERE id IN {ids:Array(String)}
           )
           ORDER BY version DESC LIMIT 1 BY series, started_at, conversation_id`,

@@ -1,6 +1,7 @@
 /** Which windows of closed conversations changed at which tick. */
 import type { Series, Window } from '../model/estimate.js';
 import { seriesFromRow } from './rollup-rows.js';
+import { time, type Rows } from './rollup-sql.js';
 
 export interface ChangedWindows {
   /** Ticks after `fromMs` and not after `toMs`, both multiples of `tickMs`. */
@@ -27,9 +28,6 @@ export interface WindowChange {
   /** Of them, those that have rows of scope `per_task` already, in a range that is counted again. */
   readonly perTask: readonly number[];
 }
-
-type Row = Readonly<Record<string, unknown>>;
-type Rows = (sql: string, params: Readonly<Record<string, unknown>>) => Promise<readonly Row[]>;
 
 const CLOSED_MS = 'toUnixTimestamp64Milli(first_closed_at)';
 const SERIES = 'assistant_id, agent_version, environment, policy';
@@ -89,8 +87,4 @@ export async function changedWindows(rows: Rows, query: ChangedWindows): Promise
     windows: (row['windows'] as readonly unknown[]).map(Number).sort((a, b) => a - b),
     perTask: (row['windows_per_task'] as readonly unknown[]).map(Number),
   }));
-}
-
-function time(name: string): string {
-  return `fromUnixTimestamp64Milli({${name}:Int64}, 'UTC')`;
 }

@@ -3,11 +3,8 @@
  * gone since, or stand under another name or close. So what is to be compared is looked up: mostly one row a series.
  */
 import type { SeriesStart } from './rollup-rows.js';
+import { CONVERSATION_KEY, time, type Rows } from './rollup-sql.js';
 
-type Row = Readonly<Record<string, unknown>>;
-type Rows = (sql: string, params: Readonly<Record<string, unknown>>) => Promise<readonly Row[]>;
-
-const KEY = 'toDate(started_at), series, started_at, conversation_id';
 const IS_TRIAL = 'NOT retracted AND counts AND isNotNull(trial)';
 const DAY_MS = 86_400_000;
 /** How many times further to look for the first one that stands. */
@@ -43,9 +40,9 @@ async function standingOf(rows: Rows, starts: readonly SeriesStart[]): Promise<R
     (
       SELECT series, argMax((first_closed_at, ${IS_TRIAL}), version) AS stands
       FROM {db}.conversations
-      WHERE (${KEY}) IN
+      WHERE (${CONVERSATION_KEY}) IN
       (
-        SELECT ${KEY} FROM {db}.conversations
+        SELECT ${CONVERSATION_KEY} FROM {db}.conversations
         WHERE series IN {series:Array(UInt64)}
           AND first_closed_at IN (SELECT fromUnixTimestamp64Milli(arrayJoin({closes:Array(Int64)}), 'UTC'))
       )
@@ -75,8 +72,8 @@ async function firstCloses(
       `SELECT toString(series) AS series_id, toUnixTimestamp64Milli(min(first_closed_at)) AS closed_ms
       FROM {db}.conversations FINAL
       WHERE series IN {series:Array(UInt64)} AND ${IS_TRIAL}
-        AND first_closed_at >= fromUnixTimestamp64Milli({from:Int64}, 'UTC')
-        AND first_closed_at <= fromUnixTimestamp64Milli({to:Int64}, 'UTC')
+        AND first_closed_at >= ${time('from')}
+        AND first_closed_at <= ${time('to')}
       GROUP BY series`,
       { series: missing.map(BigInt), from: fromMs, to: toMs },
     );
