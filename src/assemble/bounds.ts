@@ -34,24 +34,25 @@ export function overTrace(trace: Trace, rules: AssembleRules): boolean {
 
 export function relieve(run: Hands): void {
   const { state, rules } = run;
-  while (state.traces.size > rules.maxOpenTraces || state.heldBytes > rules.maxOpenBytes) {
-    const unclaimed = first(state.unclaimed);
-    const inWindow = first(state.inWindow);
-    const rootEnded = first(state.rootEnded);
-    const oldest = first(state.traces.values());
-    if (unclaimed !== undefined) {
-      run.evaluate(unclaimed, state.nowMs, 'all');
-    } else if (inWindow !== undefined) {
-      state.inWindow.delete(inWindow);
-      run.evaluate(inWindow, state.nowMs, 'windows');
-    } else if (rootEnded !== undefined) {
-      state.rootEnded.delete(rootEnded);
-      run.evaluate(rootEnded, state.nowMs, 'rooted');
-    } else if (oldest !== undefined) {
-      run.evaluate(oldest, state.nowMs, 'all');
-    } else {
-      return;
-    }
+  const fits = (): boolean => state.traces.size <= rules.maxOpenTraces && state.heldBytes <= rules.maxOpenBytes;
+  // Each index is walked once: asked anew for its first, a set passes over all that has left it before.
+  for (const trace of state.unclaimed) {
+    if (fits()) return;
+    run.evaluate(trace, state.nowMs, 'all');
+  }
+  for (const trace of state.inWindow) {
+    if (fits()) return;
+    state.inWindow.delete(trace);
+    run.evaluate(trace, state.nowMs, 'windows');
+  }
+  for (const trace of state.rootEnded) {
+    if (fits()) return;
+    state.rootEnded.delete(trace);
+    run.evaluate(trace, state.nowMs, 'rooted');
+  }
+  for (const trace of state.traces.values()) {
+    if (fits()) return;
+    run.evaluate(trace, state.nowMs, 'all');
   }
 }
 
@@ -85,9 +86,4 @@ export function shrinkTrace(run: Hands, trace: Trace): void {
 
 function bytesOf(group: Group): number {
   return group.members.reduce((sum, held) => sum + held.span.span.bytes, 0);
-}
-
-function first<T>(items: Iterable<T>): T | undefined {
-  for (const item of items) return item;
-  return undefined;
 }

@@ -1,7 +1,7 @@
 import type { AgentSpan, AgentSpanKind, Fact, Ranked, SpanFacts } from '../model/agent-span.js';
 import type { Span } from '../model/span.js';
 import type { Dialect, Source } from './dialect.js';
-import { mergeDialects, type FactRows, type MergedDialects, type Plan } from './merged-dialects.js';
+import { mergeDialects, type FactRow, type FactRows, type MergedDialects, type Plan } from './merged-dialects.js';
 import { DIALECTS } from './dialects/index.js';
 import { SpanView } from './span-view.js';
 
@@ -41,17 +41,16 @@ function classify(plan: Plan, span: Span): Classification {
 
 const NOTHING: readonly never[] = [];
 
-/** How far the sources of a fact were tried. */
-interface Progress<F extends Fact> {
-  next: number;
-  found: readonly Ranked<SpanFacts[F]>[];
+/** A reading, and the place of its source in the row: those after it have not been tried. */
+interface Found<F extends Fact> extends Ranked<SpanFacts[F]> {
+  readonly at: number;
 }
 
 class InterpretedSpan implements AgentSpan {
   private rows: FactRows | null = null;
   private view: SpanView | null = null;
-  /** By the place of the fact. */
-  private progress: (Progress<Fact> | undefined)[] | null = null;
+  /** By the place of the fact: the best reading, or, once they were asked for, all; undefined: not asked yet. */
+  private answers: (Found<Fact> | readonly Found<Fact>[] | undefined)[] | null = null;
 
   constructor(
     readonly span: Span,
@@ -75,38 +74,55 @@ class InterpretedSpan implements AgentSpan {
   }
 
   readings<F extends Fact>(fact: F): readonly Ranked<SpanFacts[F]>[] {
-    return this.advance(fact, Number.POSITIVE_INFINITY);
+    const row = this.row(fact);
+    if (row === null) return NOTHING;
+    const answer = this.best(row);
+    if (Array.isArray(answer)) return answer as readonly Found<F>[];
+    const all = [answer as Found<F>];
+    for (let next = this.find(row, (answer as Found<F>).at + 1); next !== null; next = this.find(row, next.at + 1)) {
+      all.push(next);
+    }
+    this.answersOf()[row.place] = all;
+    return all;
   }
 
   read<F extends Fact>(fact: F): Ranked<SpanFacts[F]> | undefined {
-    return this.advance(fact, 1)[0];
+    const row = this.row(fact);
+    if (row === null) return undefined;
+    const answer = this.best(row);
+    return (Array.isArray(answer) ? answer[0] : answer) as Found<F> | undefined;
   }
 
   forget(): void {
     this.view = null;
-    this.progress = null;
+    this.answers = null;
   }
 
-  private advance<F extends Fact>(fact: F, wanted: number): readonly Ranked<SpanFacts[F]>[] {
+  /** null when no source can be on this span. */
+  private row<F extends Fact>(fact: F): FactRow<F> | null {
     this.rows ??= this.plan.rowsFor(this.kind, this.span.events.length > 0);
-    const row = this.rows.row(fact);
-    if (row === null) return NOTHING;
-    this.progress ??= new Array<Progress<Fact> | undefined>(this.rows.size);
-    let progress = this.progress[row.place] as Progress<F> | undefined;
-    if (progress === undefined) {
-      progress = { next: 0, found: NOTHING };
-      this.progress[row.place] = progress;
-    }
-    while (progress.found.length < wanted && progress.next < row.sources.length) {
-      const source = row.sources[progress.next] as Source<F>;
-      progress.next += 1;
-      this.view ??= new SpanView(this.span, this.kind);
+    return this.rows.row(fact);
+  }
+
+  private answersOf(): NonNullable<InterpretedSpan['answers']> {
+    this.answers ??= new Array<undefined>((this.rows as FactRows).size);
+    return this.answers;
+  }
+
+  /** The best reading, all readings where they are known, or an empty list. */
+  private best<F extends Fact>(row: FactRow<F>): Found<Fact> | readonly Found<Fact>[] {
+    const answers = this.answersOf();
+    return (answers[row.place] ??= this.find(row, 0) ?? NOTHING);
+  }
+
+  /** The first source from `from` on that says something. */
+  private find<F extends Fact>(row: FactRow<F>, from: number): Found<F> | null {
+    this.view ??= new SpanView(this.span, this.kind);
+    for (let at = from; at < row.sources.length; at += 1) {
+      const source = row.sources[at] as Source<F>;
       const value = source.read(this.view);
-      if (value === undefined) continue;
-      const reading = { rank: source.rank, value, source: source.source };
-      // Mostly the only one: an array that is pushed to has room for 17.
-      progress.found = progress.found.length === 0 ? [reading] : [...progress.found, reading];
+      if (value !== undefined) return { rank: source.rank, value, source: source.source, at };
     }
-    return progress.found;
+    return null;
   }
 }

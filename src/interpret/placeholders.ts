@@ -14,8 +14,12 @@ const PLACEHOLDERS: ReadonlySet<string> = new Set([
 
 const LONGEST = 20;
 
+/** Nearly every text begins with none of these, and a look at one character is cheaper than a trimmed copy. */
+const FIRST_OF_ONE = /^[\s<_[nf]/i;
+
 /** A blank text, or one that only says that there is no value. */
 export function isPlaceholder(text: string): boolean {
+  if (text !== '' && !FIRST_OF_ONE.test(text)) return false;
   if (text.length > LONGEST) return text.trim() === '' || text.startsWith('[Scrubbed due to ');
   return PLACEHOLDERS.has(text.trim().toLowerCase());
 }

@@ -3,7 +3,7 @@ import { AttributesBuilder } from './attributes.js';
 import type { DecodeLimits } from './decode-limits.js';
 import type { DecodeReport } from './decode-report.js';
 import { deadLinksText, hexOf16, hexOf8, isZero } from './ids.js';
-import { checkKeyValue, locateKeyValue, readAnyValue } from './protobuf-value.js';
+import { checkAndLocateKeyValue, checkKeyValue, locateKeyValue, readAnyValue } from './protobuf-value.js';
 import type { KeyValuePlace, ValueBudget } from './protobuf-value.js';
 import { WireReader } from './protobuf-wire.js';
 import type { WireFault } from './protobuf-wire.js';
@@ -79,7 +79,7 @@ class RequestDecoder {
     private readonly spans: SpanRecord[],
   ) {
     this.reader = new WireReader(body, 0);
-    this.attributes = new AttributesBuilder(body);
+    this.attributes = AttributesBuilder.ofRequest(body);
     this.view = new DataView(body.buffer, body.byteOffset, body.byteLength);
   }
 
@@ -301,11 +301,7 @@ class RequestDecoder {
 
   private attribute(end: number): void {
     const { reader, place } = this;
-    const start = reader.pos;
-    this.checkKeyValue(end);
-    if (reader.fault !== null) return;
-    reader.pos = start;
-    locateKeyValue(reader, end, place);
+    if (!checkAndLocateKeyValue(reader, end, this.budget, this.limits, place)) return;
     this.attributes.addBytes(place.keyStart, place.keyEnd, place.valueStart, place.valueEnd);
   }
 

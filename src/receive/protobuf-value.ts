@@ -58,6 +58,24 @@ function checkAnyValue(
   }
 }
 
+/**
+ * Where the key ends of a KeyValue that is a key and then a text, both shorter than 126 bytes, as nearly every one is; -1
+ * for any other. Such a one needs no check beyond this.
+ */
+function endOfKeyBeforeText(bytes: Uint8Array, pos: number, end: number): number {
+  if (bytes[pos] !== FIRST || end >= pos + 250) return -1;
+  const keyEnd = pos + 2 + (bytes[pos + 1] as number);
+  return keyEnd + 4 <= end &&
+    keyEnd < pos + 130 &&
+    bytes[keyEnd] === KEY_VALUE_VALUE &&
+    end < keyEnd + 130 &&
+    keyEnd + 2 + (bytes[keyEnd + 1] as number) === end &&
+    bytes[keyEnd + 2] === STRING &&
+    keyEnd + 4 + (bytes[keyEnd + 3] as number) === end
+    ? keyEnd
+    : -1;
+}
+
 /** The same for a KeyValue, which an attribute is. */
 export function checkKeyValue(
   reader: WireReader,
@@ -70,23 +88,10 @@ export function checkKeyValue(
     reader.fail('too_large', `at most ${limits.maxValuesPerSpan} values expected, got more`);
     return;
   }
-  // Nearly every KeyValue is a key and then a text, both shorter than 126 bytes.
-  const { bytes, pos } = reader;
-  if (bytes[pos] === FIRST && end < pos + 250) {
-    const keyEnd = pos + 2 + (bytes[pos + 1] as number);
-    if (
-      keyEnd + 4 <= end &&
-      keyEnd < pos + 130 &&
-      bytes[keyEnd] === KEY_VALUE_VALUE &&
-      end < keyEnd + 130 &&
-      keyEnd + 2 + (bytes[keyEnd + 1] as number) === end &&
-      bytes[keyEnd + 2] === STRING &&
-      keyEnd + 4 + (bytes[keyEnd + 3] as number) === end
-    ) {
-      budget.values++;
-      reader.pos = end;
-      return;
-    }
+  if (endOfKeyBeforeText(reader.bytes, reader.pos, end) >= 0) {
+    budget.values++;
+    reader.pos = end;
+    return;
   }
   while (reader.pos < end) {
     const tag = reader.tag(end);
@@ -103,6 +108,32 @@ export interface KeyValuePlace {
   /** -1 when the value is missing. */
   valueStart: number;
   valueEnd: number;
+}
+
+/** Checks a KeyValue and finds its parts; false when the reader has failed. */
+export function checkAndLocateKeyValue(
+  reader: WireReader,
+  end: number,
+  budget: ValueBudget,
+  limits: DecodeLimits,
+  place: KeyValuePlace,
+): boolean {
+  const start = reader.pos;
+  const keyEnd = endOfKeyBeforeText(reader.bytes, start, end);
+  if (keyEnd >= 0 && budget.values < limits.maxValuesPerSpan) {
+    budget.values += 2;
+    place.keyStart = start + 2;
+    place.keyEnd = keyEnd;
+    place.valueStart = keyEnd + 2;
+    place.valueEnd = end;
+    reader.pos = end;
+    return true;
+  }
+  checkKeyValue(reader, end, 0, budget, limits);
+  if (reader.fault !== null) return false;
+  reader.pos = start;
+  locateKeyValue(reader, end, place);
+  return true;
 }
 
 /** Finds the parts of a KeyValue that was checked before; the reader is then at its end. */

@@ -33,6 +33,7 @@ export interface ExpectationIndex {
 }
 
 export function buildExpectationIndex(turns: readonly DatasetTurn[]): ExpectationIndex {
+  if (turns.length === 0) return { turns, match: () => ({ kind: 'none' }) };
   const byCase = group(turns, (turn) => turn.caseId);
   const byTurn = group(turns, (turn) =>
     turn.conversationId === null ? null : turnKey(turn.conversationId, turn.turn),

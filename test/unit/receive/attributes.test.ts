@@ -26,6 +26,22 @@ test('gives right values for more different keys than are ever shared', () => {
   ]);
 });
 
+test('keeps the sets of a request apart when their positions fill more than one table', () => {
+  const builder = AttributesBuilder.ofRequest(Buffer.alloc(0));
+  const sets = Array.from({ length: 50 }, (_, set) => {
+    builder.begin();
+    // A span that is refused leaves its attributes behind, unbuilt.
+    builder.add('of a refused span', 1, 1);
+    builder.begin();
+    for (let i = 0; i <= set; i++) builder.add(`key.${i}`, 100 * set + i, 0);
+    return builder.build((_, start) => start, 'protobuf');
+  });
+
+  for (const [set, attributes] of sets.entries()) {
+    expect(entriesOf(attributes)).toEqual(Array.from({ length: set + 1 }, (_, i) => [`key.${i}`, 100 * set + i]));
+  }
+});
+
 test('finds a value whatever was asked for before', () => {
   const attributes = build(['a', 'b', 'c', 'a']);
 
