@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { benchDecode } from './decode.js';
-import { benchEndToEnd } from './end-to-end.js';
+import { benchEndToEnd, SENDERS } from './end-to-end.js';
 import { benchEstimate } from './estimate.js';
 import { benchJudge, callsSettledByRules } from './judge.js';
 import { benchKafka } from './kafka.js';
@@ -71,7 +71,10 @@ const PARTS: Readonly<Record<string, () => void | Promise<void>>> = {
     }
   },
   async otlp() {
-    console.log('\nA worker in its own process: OTLP/HTTP, spool, verdicts, rows in the embedded engine.\n');
+    console.log('\nA worker in its own process: OTLP/HTTP, spool, verdicts, rows in the embedded engine;');
+    console.log(
+      `${4 * SPANS} spans a run, ${SENDERS} requests at a time. The sender takes its share of the same cores.\n`,
+    );
     line('', 'spans/s', 'CPU s/1M spans', 'of the sender', 'MB peak');
     for (const row of await benchEndToEnd(4 * SPANS)) {
       const perMillion = (cpuSeconds: number) => rounded((cpuSeconds / row.spans) * 1e6, 1);
