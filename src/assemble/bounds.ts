@@ -34,26 +34,39 @@ export function overTrace(trace: Trace, rules: AssembleRules): boolean {
 
 export function relieve(run: Hands): void {
   const { state, rules } = run;
-  const fits = (): boolean => state.traces.size <= rules.maxOpenTraces && state.heldBytes <= rules.maxOpenBytes;
-  // Each index is walked once: asked anew for its first, a set passes over all that has left it before.
-  for (const trace of state.unclaimed) {
-    if (fits()) return;
-    run.evaluate(trace, state.nowMs, 'all');
+  const takeUnclaimed = takerOf(state.unclaimed);
+  const takeInWindow = takerOf(state.inWindow);
+  const takeRootEnded = takerOf(state.rootEnded);
+  const traces = state.traces.values();
+  let oldest: Trace | undefined;
+  while (state.traces.size > rules.maxOpenTraces || state.heldBytes > rules.maxOpenBytes) {
+    // All are asked each time: what is evaluated may thereby come into its late window, or be found to be unclaimed.
+    let trace: Trace | undefined;
+    if ((trace = takeUnclaimed()) !== undefined) {
+      run.evaluate(trace, state.nowMs, 'all');
+    } else if ((trace = takeInWindow()) !== undefined) {
+      run.evaluate(trace, state.nowMs, 'windows');
+    } else if ((trace = takeRootEnded()) !== undefined) {
+      run.evaluate(trace, state.nowMs, 'rooted');
+    } else {
+      // One whose turn was due by itself is decided, and stays for its late window.
+      if (oldest === undefined || !state.traces.has(oldest.name)) oldest = traces.next().value;
+      if (oldest === undefined) return;
+      run.evaluate(oldest, state.nowMs, 'all');
+    }
   }
-  for (const trace of state.inWindow) {
-    if (fits()) return;
-    state.inWindow.delete(trace);
-    run.evaluate(trace, state.nowMs, 'windows');
-  }
-  for (const trace of state.rootEnded) {
-    if (fits()) return;
-    state.rootEnded.delete(trace);
-    run.evaluate(trace, state.nowMs, 'rooted');
-  }
-  for (const trace of state.traces.values()) {
-    if (fits()) return;
-    run.evaluate(trace, state.nowMs, 'all');
-  }
+}
+
+/** Takes the first out of a set. It walks the set once: asked anew, a set passes over all that has left it before. */
+function takerOf<T>(items: Set<T>): () => T | undefined {
+  const walk = items.values();
+  return () => {
+    // A walk that has come to an end does not go on, whatever is added then.
+    if (items.size === 0) return undefined;
+    const { value } = walk.next();
+    if (value !== undefined) items.delete(value);
+    return value;
+  };
 }
 
 /** An interaction that takes this share of its trace's bound is what the bound is for. */

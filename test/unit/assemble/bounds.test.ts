@@ -51,6 +51,29 @@ describe('more open traces than the bound', () => {
     expect(run.counts).toMatchObject({ unclaimed: 1 });
   });
 
+  test('a turn that is due as soon as it has a call is decided whole, and leaves at once, so that no other is cut', () => {
+    const run = new AssembleRun({ maxOpenTraces: 1, maxTurnMs: 5 * MINUTE });
+    run.at(0, { trace: 'a', id: 's', kind: 'other', parent: 'gone' });
+    run.at(6 * MINUTE, { trace: 'a', id: 'l', parent: 's' }, { trace: 'b', id: 'l', parent: 'gone' });
+
+    expect(run.decided.map(({ turn }) => [turn.traceId, turn.early, turn.cut])).toEqual([
+      [traceIdOf('a'), false, false],
+    ]);
+    expect([...run.state.traces.keys()]).toEqual([traceIdOf('b')]);
+  });
+
+  test('spans that nobody claims any more, their turn being settled, go before a root is decided', () => {
+    const run = new AssembleRun({ maxOpenTraces: 2 });
+    run.at(0, { trace: 'a', id: 'a', kind: 'agent' });
+    run.at(6_000, { trace: 'a', id: 'x', kind: 'skeleton', parent: 'gone' });
+    run.at(6_001, { trace: 'b', id: 'b', kind: 'agent' });
+    run.at(6_002, { trace: 'c', id: 'c', kind: 'llm', parent: 'gone' });
+
+    expect(run.decided.map(({ turn }) => turn.traceId)).toEqual([traceIdOf('a')]);
+    expect([...run.state.traces.keys()]).toEqual([traceIdOf('b'), traceIdOf('c')]);
+    expect(run.counts).toMatchObject({ unclaimed: 1 });
+  });
+
   test('nothing is thrown away undecided, and what is held stays within the bound', () => {
     const run = new AssembleRun({ maxOpenTraces: 50 });
     for (let at = 0; at < 1_000; at += 1) {
