@@ -1,4 +1,4 @@
-import { Agent, request } from 'node:http';
+import { Agent, get, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { startWorkerProcess, type WorkerProcess } from './worker-process.js';
@@ -52,7 +52,7 @@ export async function benchEndToEnd(spans: number): Promise<EndToEnd[]> {
 
 async function ready(worker: WorkerProcess): Promise<void> {
   const until = Date.now() + DEADLINE_MS;
-  while (!(await fetch(`${worker.url}/readyz`)).ok) {
+  while ((await ask(`${worker.url}/readyz`)).status !== 200) {
     worker.check();
     if (Date.now() > until) throw new Error('a worker that gets ready expected');
     await sleep(100);
@@ -122,8 +122,22 @@ function post(agent: Agent, url: string, body: Uint8Array, gzip: boolean): Promi
   });
 }
 
+/** By a connection of its own: a kept one may have been closed while the bodies of the next run were made. */
+function ask(url: string): Promise<{ readonly status: number; readonly text: string }> {
+  return new Promise((resolve, reject) => {
+    get(url, { agent: false }, (response) => {
+      let text = '';
+      response
+        .setEncoding('utf8')
+        .on('data', (part: string) => (text += part))
+        .on('end', () => resolve({ status: response.statusCode ?? 0, text }))
+        .on('error', reject);
+    }).on('error', reject);
+  });
+}
+
 async function readings(url: string) {
-  const text = await fetch(`${url}/metrics`).then((response) => response.text());
+  const { text } = await ask(`${url}/metrics`);
   const read = (name: string) => Number(new RegExp(`^${name}(?:\\{[^}]*\\})? ([\\d.e+]+)$`, 'm').exec(text)?.[1] ?? 0);
   return {
     open: read('tracegrade_spans_open'),
