@@ -34,38 +34,43 @@ export function overTrace(trace: Trace, rules: AssembleRules): boolean {
 
 export function relieve(run: Hands): void {
   const { state, rules } = run;
-  const takeUnclaimed = takerOf(state.unclaimed);
-  const takeInWindow = takerOf(state.inWindow);
-  const takeRootEnded = takerOf(state.rootEnded);
-  const traces = state.traces.values();
-  let oldest: Trace | undefined;
+  const unclaimed = reliefBy(run, state.unclaimed, 'all');
+  const inWindow = reliefBy(run, state.inWindow, 'windows');
+  const rootEnded = reliefBy(run, state.rootEnded, 'rooted');
+  const oldest = reliefByOldest(run);
+  // All are asked each time: what is evaluated may thereby come into its late window, or be found to be unclaimed.
   while (state.traces.size > rules.maxOpenTraces || state.heldBytes > rules.maxOpenBytes) {
-    // All are asked each time: what is evaluated may thereby come into its late window, or be found to be unclaimed.
-    let trace: Trace | undefined;
-    if ((trace = takeUnclaimed()) !== undefined) {
-      run.evaluate(trace, state.nowMs, 'all');
-    } else if ((trace = takeInWindow()) !== undefined) {
-      run.evaluate(trace, state.nowMs, 'windows');
-    } else if ((trace = takeRootEnded()) !== undefined) {
-      run.evaluate(trace, state.nowMs, 'rooted');
-    } else {
-      // One whose turn was due by itself is decided, and stays for its late window.
-      if (oldest === undefined || !state.traces.has(oldest.name)) oldest = traces.next().value;
-      if (oldest === undefined) return;
-      run.evaluate(oldest, state.nowMs, 'all');
-    }
+    if (!(unclaimed() || inWindow() || rootEnded() || oldest())) return;
   }
 }
 
-/** Takes the first out of a set. It walks the set once: asked anew, a set passes over all that has left it before. */
-function takerOf<T>(items: Set<T>): () => T | undefined {
-  const walk = items.values();
+/**
+ * Evaluates the first of a set, which leaves the set; false when there is none. The set is walked once: asked anew for
+ * its first, it passes over all that has left it before.
+ */
+function reliefBy(run: Hands, traces: Set<Trace>, pressure: Pressure): () => boolean {
+  const walk = traces.values();
   return () => {
     // A walk that has come to an end does not go on, whatever is added then.
-    if (items.size === 0) return undefined;
+    if (traces.size === 0) return false;
     const { value } = walk.next();
-    if (value !== undefined) items.delete(value);
-    return value;
+    if (value === undefined) return false;
+    traces.delete(value);
+    run.evaluate(value, run.state.nowMs, pressure);
+    return true;
+  };
+}
+
+function reliefByOldest(run: Hands): () => boolean {
+  const { state } = run;
+  const walk = state.traces.values();
+  let oldest: Trace | undefined;
+  return () => {
+    // One whose turn was due by itself is decided, and stays for its late window.
+    if (oldest === undefined || !state.traces.has(oldest.name)) oldest = walk.next().value;
+    if (oldest === undefined) return false;
+    run.evaluate(oldest, state.nowMs, 'all');
+    return true;
   };
 }
 
