@@ -41,16 +41,18 @@ function classify(plan: Plan, span: Span): Classification {
 
 const NOTHING: readonly never[] = [];
 
-/** A reading, and the place of its source in the row: those after it have not been tried. */
+/** A reading, with the place of its source in the row. */
 interface Found<F extends Fact> extends Ranked<SpanFacts[F]> {
   readonly at: number;
+  /** The next best; null: there is none; undefined: the sources behind this one have not been tried. */
+  next: Found<F> | null | undefined;
 }
 
 class InterpretedSpan implements AgentSpan {
   private rows: FactRows | null = null;
   private view: SpanView | null = null;
-  /** By the place of the fact: the best reading, or, once they were asked for, all; undefined: not asked yet. */
-  private answers: (Found<Fact> | readonly Found<Fact>[] | undefined)[] | null = null;
+  /** The best reading by the place of the fact; null: there is none; undefined: not asked yet. */
+  private found: (Found<Fact> | null | undefined)[] | null = null;
 
   constructor(
     readonly span: Span,
@@ -75,27 +77,21 @@ class InterpretedSpan implements AgentSpan {
 
   readings<F extends Fact>(fact: F): readonly Ranked<SpanFacts[F]>[] {
     const row = this.row(fact);
-    if (row === null) return NOTHING;
-    const answer = this.best(row);
-    if (Array.isArray(answer)) return answer as readonly Found<F>[];
-    const all = [answer as Found<F>];
-    for (let next = this.find(row, (answer as Found<F>).at + 1); next !== null; next = this.find(row, next.at + 1)) {
-      all.push(next);
-    }
-    this.answersOf()[row.place] = all;
+    const best = row && this.best(row);
+    if (row === null || best === null) return NOTHING;
+    const all = [best];
+    for (let next = this.after(best, row); next !== null; next = this.after(next, row)) all.push(next);
     return all;
   }
 
   read<F extends Fact>(fact: F): Ranked<SpanFacts[F]> | undefined {
     const row = this.row(fact);
-    if (row === null) return undefined;
-    const answer = this.best(row);
-    return (Array.isArray(answer) ? answer[0] : answer) as Found<F> | undefined;
+    return row === null ? undefined : (this.best(row) ?? undefined);
   }
 
   forget(): void {
     this.view = null;
-    this.answers = null;
+    this.found = null;
   }
 
   /** null when no source can be on this span. */
@@ -104,15 +100,19 @@ class InterpretedSpan implements AgentSpan {
     return this.rows.row(fact);
   }
 
-  private answersOf(): NonNullable<InterpretedSpan['answers']> {
-    this.answers ??= new Array<undefined>((this.rows as FactRows).size);
-    return this.answers;
+  private best<F extends Fact>(row: FactRow<F>): Found<F> | null {
+    this.found ??= new Array<undefined>((this.rows as FactRows).size);
+    let best = this.found[row.place] as Found<F> | null | undefined;
+    if (best === undefined) {
+      best = this.find(row, 0);
+      this.found[row.place] = best;
+    }
+    return best;
   }
 
-  /** The best reading, all readings where they are known, or an empty list. */
-  private best<F extends Fact>(row: FactRow<F>): Found<Fact> | readonly Found<Fact>[] {
-    const answers = this.answersOf();
-    return (answers[row.place] ??= this.find(row, 0) ?? NOTHING);
+  private after<F extends Fact>(found: Found<F>, row: FactRow<F>): Found<F> | null {
+    if (found.next === undefined) found.next = this.find(row, found.at + 1);
+    return found.next;
   }
 
   /** The first source from `from` on that says something. */
@@ -121,7 +121,7 @@ class InterpretedSpan implements AgentSpan {
     for (let at = from; at < row.sources.length; at += 1) {
       const source = row.sources[at] as Source<F>;
       const value = source.read(this.view);
-      if (value !== undefined) return { rank: source.rank, value, source: source.source, at };
+      if (value !== undefined) return { rank: source.rank, value, source: source.source, at, next: undefined };
     }
     return null;
   }

@@ -12,15 +12,18 @@ const PLACEHOLDERS: ReadonlySet<string> = new Set([
   '[filtered]',
 ]);
 
+/** Begins a longer text that says the same. */
+const SCRUBBED = '[Scrubbed due to ';
+
 const LONGEST = 20;
 
-/** Nearly every text begins with none of these, and a look at one character is cheaper than a trimmed copy. */
-const FIRST_OF_ONE = /^[\s<_[nf]/i;
+/** Nearly every text begins with none of these, and a look at one character is cheaper than a trimmed copy of all. */
+const FIRST_CHARACTERS = new Set([...PLACEHOLDERS, SCRUBBED].map((text) => text.charAt(0)));
 
 /** A blank text, or one that only says that there is no value. */
 export function isPlaceholder(text: string): boolean {
-  if (text !== '' && !FIRST_OF_ONE.test(text)) return false;
-  if (text.length > LONGEST) return text.trim() === '' || text.startsWith('[Scrubbed due to ');
+  if (!FIRST_CHARACTERS.has(text.charAt(0).trim().toLowerCase())) return false;
+  if (text.length > LONGEST) return text.trim() === '' || text.startsWith(SCRUBBED);
   return PLACEHOLDERS.has(text.trim().toLowerCase());
 }
 
