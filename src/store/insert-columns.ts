@@ -1,3 +1,5 @@
+import { SERIES_COLUMNS } from './rollup-sql.js';
+
 /**
  * LowCardinality columns of the tables that rows go into by the thousand. They are inserted by the text column beside
  * them, of the same name and `_text`, which is less work for the engine (migration 007).
@@ -30,18 +32,7 @@ const TEXT_COLUMNS: Readonly<Record<string, readonly string[] | undefined>> = {
     'task',
     'model',
   ],
-  estimates: [
-    'assistant_id',
-    'agent_version',
-    'environment',
-    'task',
-    'policy',
-    'window',
-    'metric',
-    'scope',
-    'mode',
-    'assessment',
-  ],
+  estimates: [...SERIES_COLUMNS, 'window', 'metric', 'scope', 'mode', 'assessment'],
   comparisons: ['kind', 'assistant_id', 'agent_version', 'environment', 'policy', 'window', 'before_version'],
 };
 

@@ -1,7 +1,7 @@
 import type { ComparisonRow, ConversationVerdict, EstimateRow, Series, Trial } from '../model/estimate.js';
 import type { VerdictLabel } from '../model/score.js';
 import { earliestStands } from './clock.js';
-import type { Row } from './rollup-sql.js';
+import { SERIES_COLUMNS, type Row } from './rollup-sql.js';
 
 /** A row of `conversations`. Times in milliseconds since the Unix epoch. */
 export interface ConversationRow {
@@ -89,8 +89,6 @@ export function conversationLines(rows: readonly ConversationRow[]): Lines {
   };
 }
 
-const SERIES_COLUMNS = ['assistant_id', 'agent_version', 'environment', 'task', 'policy'] as const;
-
 const CONVERSATION_COLUMNS = [
   'started_at',
   'ended_at',
@@ -168,11 +166,7 @@ export function trialLines(rows: readonly TrialRow[], readAtMicros: number): Lin
 }
 
 const ESTIMATE_COLUMNS = [
-  'assistant_id',
-  'agent_version',
-  'environment',
-  'task',
-  'policy',
+  ...SERIES_COLUMNS,
   'window',
   'k',
   'at',
